@@ -1,0 +1,53 @@
+/*
+ * The configuration: one table of options (config.def) read from a file and flags, all-or-nothing. An unknown key is an error with file, line
+ * and nearest name. Knows no module that uses it.
+ */
+#ifndef EFFECTD_CONFIG_H
+#define EFFECTD_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A namespace section. */
+struct config_namespace {
+	char *name;
+	char **wrappers, **operators, **observers; /* "user:NAME|UID", "group:NAME|GID"; NULL-terminated */
+};
+
+enum config_unknown_tools { CONFIG_GUARD, CONFIG_REFUSE };
+enum config_auto_migrate { CONFIG_MIGRATE_UNSET, CONFIG_MIGRATE_ON, CONFIG_MIGRATE_OFF };
+
+struct config {
+	char *file; /* the file read, or NULL */
+	char *socket, *socket_group, *state_dir, *tools_dir, *database, *owner_database, *database_user;
+	unsigned socket_mode;
+	int database_connections;
+	enum config_auto_migrate auto_migrate;
+	int64_t request_timeout_ms, sweep_interval_ms;
+	enum config_unknown_tools unknown_tools;
+	bool trust_annotations;
+	int64_t max_line, max_output; /* bytes */
+	int max_connections, max_inflight, batch_max;
+	char *log_level, *log_format, *metrics_listen;
+	bool log_calls;
+	char **notify_exec; /* argv, NULL = no notifier */
+	struct config_namespace *namespaces;
+	size_t n_namespaces;
+};
+
+/* Values that flags set; NULL = not given. They win over the file. */
+struct config_flags {
+	const char *file, *socket, *database, *state_dir, *tools_dir, *metrics_listen, *log_level;
+};
+
+/* Returns NULL and one line in *ret_error (owned by the caller) on any fault. A missing default file is no error. */
+struct config *config_load(const struct config_flags *flags, char **ret_error);
+void config_free(struct config *config);
+/* The effective configuration in the file's own syntax; values of conninfos have passwords masked. */
+void config_print(const struct config *config, FILE *out);
+/* The socket path a client tries when none is given: $EFFECTD_SOCKET, else the user's, else the system's. Owned by the caller. */
+char *config_default_socket(void);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * Values for libpq in PostgreSQL's binary format: scalars and one-dimensional arrays. Pure; knows no effects and no connection.
+ * Binary because it needs no escaping (a key may hold anything) and costs the server no parsing.
+ */
+#ifndef EFFECTD_PGARRAY_H
+#define EFFECTD_PGARRAY_H
+
+#include "buf.h"
+#include "digest.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pgtype { PGTYPE_BOOL, PGTYPE_INT4, PGTYPE_INT8, PGTYPE_TEXT, PGTYPE_UUID, PGTYPE_BYTEA, PGTYPE_TIMESTAMPTZ };
+
+/* One value; which member of the union counts is told by the column's pgtype. Text and bytea are borrowed. */
+struct pgvalue {
+	bool null;
+	union {
+		bool b;
+		int32_t i4;
+		int64_t i8;
+		int64_t unix_us; /* PGTYPE_TIMESTAMPTZ */
+		struct uuid uuid;
+		struct {
+			const char *p;
+			uint32_t n;
+		} text;
+	};
+};
+
+static inline struct pgvalue
+pg_null(void)
+{
+	return (struct pgvalue){.null = true};
+}
+static inline struct pgvalue
+pg_bool(bool b)
+{
+	return (struct pgvalue){.b = b};
+}
+static inline struct pgvalue
+pg_int4(int32_t v)
+{
+	return (struct pgvalue){.i4 = v};
+}
+static inline struct pgvalue
+pg_int8(int64_t v)
+{
+	return (struct pgvalue){.i8 = v};
+}
+static inline struct pgvalue
+pg_instant(int64_t unix_us)
+{
+	return (struct pgvalue){.unix_us = unix_us};
+}
+static inline struct pgvalue
+pg_uuid(const struct uuid *u)
+{
+	return u ? (struct pgvalue){.uuid = *u} : pg_null();
+}
+struct pgvalue pg_text(const char *text); /* NULL = null */
+struct pgvalue pg_textn(const char *text, size_t len);
+
+uint32_t pgtype_oid(enum pgtype type);
+uint32_t pgtype_array_oid(enum pgtype type);
+void pgarray_scalar(struct buf *out, enum pgtype type, const struct pgvalue *v);
+/* Element i is read by get(arg, i): an array is built without a copy of the column. n may be 0. */
+void pgarray_encode(struct buf *out, enum pgtype type, unsigned n, struct pgvalue (*get)(void *arg, unsigned i), void *arg);
+
+/* Decoding of binary results; data/len as of PQgetvalue/PQgetlength. */
+int32_t pg_read_int4(const char *data);
+int64_t pg_read_int8(const char *data);
+int64_t pg_read_unix_us(const char *data); /* timestamptz; infinity saturates */
+bool pg_read_bool(const char *data);
+
+#endif
