@@ -1,0 +1,139 @@
+-- The ledger's tables. Immutable once released: a change is a new numbered file.
+-- What each column means and when it is nulled stands in sql/README.md.
+-- Columns stand in an order that wastes no alignment: 16-byte uuids, 8-byte, 4-byte, 1-byte, then the variable ones.
+
+create type effect.state as enum ('pending', 'unknown', 'escalated', 'released', 'done');
+create type effect.outcome as enum ('succeeded', 'failed');
+create type effect.decider as enum ('caller', 'probe', 'operator');
+create type effect.result_state as enum ('kept', 'omitted', 'expired', 'redacted');
+
+-- Every version of every policy. The version is a digest of (namespace, name, policy), so that daemons and
+-- shards agree without asking each other. The typed columns are read from `policy` by effect.register_tools().
+create table effect.tool (
+  version bigint primary key,
+  registered_at timestamptz not null,
+  lease_ms bigint not null,
+  hold_max_ms bigint not null,
+  settle_ms bigint not null,
+  probe_timeout_ms bigint not null,
+  escalate_after_ms bigint not null,
+  keep_result_ms bigint not null,
+  keep_key_ms bigint not null,
+  result_max bigint not null,
+  max_attempts integer not null,
+  absent_needed integer not null,
+  has_probe boolean not null,
+  namespace text not null,
+  name text not null,
+  on_error text not null check (on_error in ('unknown', 'failed', 'released')),
+  on_unknown text not null check (on_unknown in ('probe', 'human')),
+  result_secret text,
+  policy text not null,
+  probe_backoff_ms bigint[] not null
+);
+create index tool_name on effect.tool (namespace, name);
+
+create table effect.ledger (
+  id uuid primary key,
+  token uuid not null,
+  fingerprint uuid,
+  request uuid,
+  instance uuid,
+  boot uuid,
+  policy bigint not null,
+  claimed_at timestamptz not null,
+  due_at timestamptz not null,
+  keep_until timestamptz not null,
+  lease_until timestamptz,
+  ended_at timestamptz,
+  since timestamptz,
+  deadline_at timestamptz,
+  done_at timestamptz,
+  probe_at timestamptz,
+  absent_at timestamptz,
+  evidence bigint,
+  result_bytes bigint,
+  attempt integer not null,
+  base integer not null default 0,
+  extra integer not null default 0,
+  probe_no integer not null default 0,
+  absent_n integer not null default 0,
+  notice_no integer not null default 0,
+  notice_tries integer not null default 0,
+  state effect.state not null,
+  outcome effect.outcome,
+  decided_by effect.decider,
+  result_state effect.result_state,
+  lost boolean not null default false,
+  extended boolean not null default false,
+  noticed boolean not null default false,
+  key text not null,
+  owner text,
+  run text,
+  step text,
+  turn text,
+  kept text,
+  result text,
+  result_sha256 bytea,
+  constraint attempt_counts check (attempt > base and base >= 0 and extra >= 0),
+  constraint pending_has_lease check ((state = 'pending') = (lease_until is not null)),
+  constraint unknown_has_end check (state not in ('unknown', 'escalated') or (ended_at is not null and since is not null)),
+  constraint unknown_has_deadline check (state <> 'unknown' or deadline_at is not null),
+  constraint settled_has_instant check ((state in ('done', 'released')) = (done_at is not null)),
+  constraint done_has_outcome check (state <> 'done' or (outcome is not null and decided_by is not null and result_state is not null)),
+  constraint request_only_while_pending check (state = 'pending' or (request is null and instance is null and boot is null)),
+  constraint result_is_whole check (result is null or result_bytes is not null)
+) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+-- due_at is the only clock that wakes the sweeper: open rows first, settled rows (retention) apart from them.
+create index ledger_open on effect.ledger (due_at) where state in ('pending', 'unknown', 'escalated');
+create index ledger_settled on effect.ledger (due_at) where state in ('released', 'done');
+
+-- The history of everything off the happy path; append-only. `token` is the token that a grant or a deletion replaced.
+create table effect.event (
+  id bigint generated always as identity primary key,
+  effect uuid not null,
+  token uuid,
+  at timestamptz not null,
+  attempt integer not null,
+  incident boolean not null default false,
+  kind text not null check (kind in ('refused', 'granted', 'regranted', 'unknown', 'lapsed', 'closed', 'probe', 'verdict',
+    'released', 'escalated', 'notified', 'resolved', 'late', 'orphan', 'not_told', 'expired')),
+  decided_by text,
+  outcome effect.outcome,
+  reason text,
+  result text,
+  result_bytes bigint,
+  result_sha256 bytea
+);
+create index event_effect on effect.event (effect, id);
+create index event_incident on effect.event (at) where incident;
+
+-- Counts per minute, tool and decision, added up from all daemons; log2 histograms of milliseconds.
+create table effect.stat (
+  minute timestamptz not null,
+  namespace text not null,
+  tool text not null,
+  decision text not null,
+  n bigint not null,
+  ms_log2 bigint[] not null default '{}',
+  primary key (minute, namespace, tool, decision)
+);
+
+-- An illegal transition is refused by a second, independent assertion. The condition is judged without calling the function.
+create function effect.refuse_transition() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  raise exception 'effect % may not go from % to %', old.id, old.state, new.state using errcode = 'ZE002';
+end
+$$;
+create trigger ledger_transition before update on effect.ledger for each row
+  when ((old.state = 'done' and new.state not in ('done', 'pending'))
+    or (old.state = 'done' and new.state = 'pending' and new.base = old.base)
+    or (old.state in ('unknown', 'escalated') and new.state = 'pending')
+    or (old.state = 'escalated' and new.state = 'unknown')
+    or (old.state = 'released' and new.state = 'unknown')
+    or new.attempt < old.attempt or new.base < old.base
+    or new.id <> old.id or new.key <> old.key
+    or (new.attempt = old.attempt and new.token <> old.token))
+  execute function effect.refuse_transition();
