@@ -1,0 +1,279 @@
+/*
+ * Log lines: builds one in a buffer of this module and hands it to the kernel in one write. Promises: one line a call
+ * whatever a value holds (control characters are escaped), never more than one write(2), no failure reaches the caller.
+ * What to log does not belong here. Owns its one buffer for the life of the process.
+ */
+#include "log.h"
+
+#include "buf.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_KEEP_BYTES 65536 /* a longer line's memory is given back */
+
+static const struct {
+	const char *name;
+	char priority; /* syslog(3) */
+} levels[] = {
+	[LOG_LEVEL_DEBUG] = {"debug", '7'},
+	[LOG_LEVEL_INFO] = {"info", '6'},
+	[LOG_LEVEL_WARNING] = {"warning", '4'},
+	[LOG_LEVEL_ERROR] = {"error", '3'},
+};
+
+static enum log_level level_min = LOG_LEVEL_INFO;
+static enum log_format format = LOG_FORMAT_TEXT;
+static bool to_journal;
+static bool line_open;
+static struct buf line;
+
+/* systemd names the journal's socket in JOURNAL_STREAM as device:inode; stderr may have been redirected since. */
+static bool
+stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	uintmax_t dev, ino;
+	struct stat st;
+
+	return stream && sscanf(stream, "%ju:%ju", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
+	       (uintmax_t)st.st_dev == dev && (uintmax_t)st.st_ino == ino;
+}
+
+void
+log_init(enum log_level new_level, enum log_format new_format)
+{
+	level_min = new_level;
+	format = new_format;
+	to_journal = stderr_is_journal();
+}
+
+bool
+log_level_parse(const char *name, enum log_level *ret)
+{
+	for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+		if (strcmp(levels[i].name, name) == 0) {
+			*ret = (enum log_level)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+log_format_parse(const char *name, enum log_format *ret)
+{
+	bool json = strcmp(name, "json") == 0;
+
+	if (!json && strcmp(name, "text") != 0)
+		return false;
+	*ret = json ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
+	return true;
+}
+
+const char *
+log_level_name(enum log_level level)
+{
+	return levels[level].name;
+}
+
+bool
+log_wants(enum log_level level)
+{
+	return level >= level_min;
+}
+
+/* Can the value stand in logfmt without quotes? */
+static bool
+is_bare(const char *value, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)value[i];
+
+		if (c <= ' ' || c == '"' || c == '\\' || c == '=' || c >= 0x7f)
+			return false;
+	}
+	return len > 0;
+}
+
+/* Length of the valid UTF-8 character at p, 0 if there is none: log lines stay UTF-8 whatever came in. */
+static size_t
+utf8_char(const unsigned char *p, size_t len)
+{
+	size_t n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
+
+	if (n == 0 || n > len)
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
+	    (p[0] == 0xf4 && p[1] >= 0x90))
+		return 0;
+	return n;
+}
+
+/* A quoted value. C1 control characters and DEL are escaped beside what JSON demands: a terminal may obey them. */
+static void
+add_quoted(const char *value, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)value;
+	size_t n;
+
+	buf_add_char(&line, '"');
+	for (; len > 0; p += n, len -= n) {
+		n = utf8_char(p, len);
+		if (n == 0) {
+			buf_add_str(&line, "\\ufffd");
+			n = 1;
+		} else if (n == 1 && (*p == '"' || *p == '\\')) {
+			buf_printf(&line, "\\%c", *p);
+		} else if (n == 1 && (*p < 0x20 || *p == 0x7f)) {
+			buf_printf(&line, "\\u%04x", *p);
+		} else if (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) {
+			buf_printf(&line, "\\u%04x", p[1]);
+		} else {
+			buf_add(&line, p, n);
+		}
+	}
+	buf_add_char(&line, '"');
+}
+
+static void
+add_timestamp(void)
+{
+	struct timespec now;
+	struct tm tm;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	buf_printf(&line, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
+		   tm.tm_hour, tm.tm_min, tm.tm_sec, now.tv_nsec / 1000000);
+}
+
+bool
+log_start(struct log_line *l, enum log_level level, const char *event)
+{
+	assert(!line_open);
+	l->level = level;
+	line_open = log_wants(level);
+	if (!line_open)
+		return false;
+	buf_clear(&line);
+	if (to_journal)
+		buf_printf(&line, "<%c>", levels[level].priority);
+	if (format == LOG_FORMAT_JSON) {
+		buf_add_str(&line, "{\"ts\":\"");
+		add_timestamp();
+		buf_printf(&line, "\",\"level\":\"%s\"", levels[level].name);
+	} else {
+		add_timestamp();
+		buf_printf(&line, " %s", levels[level].name);
+	}
+	log_str(l, "event", event);
+	return true;
+}
+
+static bool
+is_open(const struct log_line *l)
+{
+	return line_open && log_wants(l->level);
+}
+
+static void
+add_name(const char *name)
+{
+	if (format == LOG_FORMAT_JSON)
+		buf_printf(&line, ",\"%s\":", name);
+	else
+		buf_printf(&line, " %s=", name);
+}
+
+void
+log_strn(struct log_line *l, const char *name, const char *value, size_t len)
+{
+	if (!is_open(l))
+		return;
+	add_name(name);
+	if (format == LOG_FORMAT_TEXT && is_bare(value, len))
+		buf_add(&line, value, len);
+	else
+		add_quoted(value, len);
+}
+
+void
+log_str(struct log_line *l, const char *name, const char *value)
+{
+	if (value)
+		log_strn(l, name, value, strlen(value));
+}
+
+void
+log_int(struct log_line *l, const char *name, int64_t value)
+{
+	if (!is_open(l))
+		return;
+	add_name(name);
+	buf_printf(&line, "%" PRId64, value);
+}
+
+void
+log_ms(struct log_line *l, const char *name, int64_t us)
+{
+	if (!is_open(l))
+		return;
+	add_name(name);
+	buf_printf(&line, "%" PRId64 ".%03" PRId64, us / 1000, us % 1000);
+}
+
+void
+log_end(struct log_line *l)
+{
+	if (!is_open(l))
+		return;
+	buf_add_str(&line, format == LOG_FORMAT_JSON ? "}\n" : "\n");
+	if (write(STDERR_FILENO, line.data, line.len) < 0) {
+		/* a log that cannot be written stops nothing */
+	}
+	line_open = false;
+	if (line.cap > LINE_KEEP_BYTES)
+		buf_free(&line);
+}
+
+static void
+log_message(enum log_level level, const char *event, const char *fmt, va_list ap)
+{
+	struct log_line l;
+	char *text;
+
+	if (!log_start(&l, level, event))
+		return;
+	if (vasprintf(&text, fmt, ap) >= 0) {
+		log_str(&l, "msg", text);
+		free(text);
+	}
+	log_end(&l);
+}
+
+#define LOG_VERB(verb, level)                                                                                          \
+	void verb(const char *event, const char *fmt, ...)                                                             \
+	{                                                                                                              \
+		va_list ap;                                                                                            \
+                                                                                                                       \
+		va_start(ap, fmt);                                                                                     \
+		log_message(level, event, fmt, ap);                                                                    \
+		va_end(ap);                                                                                            \
+	}
+
+LOG_VERB(log_debug, LOG_LEVEL_DEBUG)
+LOG_VERB(log_info, LOG_LEVEL_INFO)
+LOG_VERB(log_warn, LOG_LEVEL_WARNING)
+LOG_VERB(log_error, LOG_LEVEL_ERROR)
