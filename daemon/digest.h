@@ -1,5 +1,7 @@
 /*
- * SHA-256 (libcrypto) and what is made of it: effect ids, fingerprints, policy versions. Also UUID text and random UUIDs. Pure.
+ * SHA-256 (libcrypto) and what is made of it: effect ids, fingerprints, policy versions. Also UUID
+ * text and random UUIDs. Pure but for getrandom(2) in uuid_random(). One context is reused from call
+ * to call, so it is for programs without threads.
  */
 #ifndef EFFECTD_DIGEST_H
 #define EFFECTD_DIGEST_H
@@ -17,15 +19,22 @@ struct uuid {
 
 void digest_sha256(const void *data, size_t len, uint8_t ret[SHA256_BYTES]);
 void digest_hex(const uint8_t *data, size_t len, char *ret); /* 2 * len + 1 bytes, lower case */
-/* UUID version 8 from the length-prefixed parts; the rule stands in daemon/protocol.md, vectors in tests/vectors/ids.json. */
-struct uuid digest_effect_id(const char *ns, size_t ns_len, const char *tool, size_t tool_len, const char *key, size_t key_len);
-/* First 16 bytes of SHA-256 over canonical args. */
+/*
+ * UUID version 8 from the length-prefixed parts; the rule stands in daemon/protocol.md, vectors in
+ * tests/vectors/ids.json. Parts may hold any bytes; the caller keeps them within limits.h.
+ */
+struct uuid digest_effect_id(const char *ns, size_t ns_len, const char *tool, size_t tool_len,
+    const char *key, size_t key_len);
+/* First 16 bytes of SHA-256 over canonical args: no UUID, but as long as one. */
 struct uuid digest_fingerprint(const void *canonical, size_t len);
-/* Policy version: 63 bits, never negative, of SHA-256 over the length-prefixed (namespace, tool, canonical effective policy). */
+/*
+ * Policy version: 63 bits, never negative, of SHA-256 over the length-prefixed (namespace, tool,
+ * canonical effective policy).
+ */
 int64_t digest_policy_version(const char *ns, const char *tool, const char *policy);
 
-struct uuid uuid_random(void); /* version 4, from getrandom(2) */
-bool uuid_parse(const char *text, size_t len, struct uuid *ret); /* 8-4-4-4-12, any case, nothing else */
+struct uuid uuid_random(void);					 /* version 4, from getrandom(2) */
+bool uuid_parse(const char *text, size_t len, struct uuid *ret); /* 8-4-4-4-12, any case, only */
 void uuid_text(const struct uuid *u, char ret[UUID_TEXT_BYTES]); /* lower case */
 bool uuid_equal(const struct uuid *a, const struct uuid *b);
 bool uuid_is_nil(const struct uuid *u);

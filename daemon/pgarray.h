@@ -1,6 +1,7 @@
 /*
- * Values for libpq in PostgreSQL's binary format: scalars and one-dimensional arrays. Pure; knows no effects and no connection.
- * Binary because it needs no escaping (a key may hold anything) and costs the server no parsing.
+ * Values for libpq in PostgreSQL's binary format: scalars and one-dimensional arrays. Pure; knows no
+ * effects and no connection. Binary because it needs no escaping (a key may hold anything) and costs
+ * the server no parsing.
  */
 #ifndef EFFECTD_PGARRAY_H
 #define EFFECTD_PGARRAY_H
@@ -11,9 +12,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum pgtype { PGTYPE_BOOL, PGTYPE_INT4, PGTYPE_INT8, PGTYPE_TEXT, PGTYPE_UUID, PGTYPE_BYTEA, PGTYPE_TIMESTAMPTZ };
+enum pgtype {
+	PGTYPE_BOOL,
+	PGTYPE_INT4,
+	PGTYPE_INT8,
+	PGTYPE_TEXT,
+	PGTYPE_UUID,
+	PGTYPE_BYTEA,
+	PGTYPE_TIMESTAMPTZ
+};
 
-/* One value; which member of the union counts is told by the column's pgtype. Text and bytea are borrowed. */
+/*
+ * One value; which member of the union counts is told by the column's pgtype. Text and bytea are
+ * borrowed.
+ */
 struct pgvalue {
 	bool null;
 	union {
@@ -49,6 +61,7 @@ pg_int8(int64_t v)
 {
 	return (struct pgvalue){.i8 = v};
 }
+/* INT64_MAX and INT64_MIN are infinity and -infinity; what PostgreSQL cannot hold saturates. */
 static inline struct pgvalue
 pg_instant(int64_t unix_us)
 {
@@ -60,15 +73,20 @@ pg_uuid(const struct uuid *u)
 	return u ? (struct pgvalue){.uuid = *u} : pg_null();
 }
 struct pgvalue pg_text(const char *text); /* NULL = null */
-struct pgvalue pg_textn(const char *text, size_t len);
+struct pgvalue pg_textn(const char *text, size_t len); /* NULL = null; also for bytea */
 
 uint32_t pgtype_oid(enum pgtype type);
 uint32_t pgtype_array_oid(enum pgtype type);
+/* Appends the bytes of one value, no length in front. Never null: that is a NULL parameter. */
 void pgarray_scalar(struct buf *out, enum pgtype type, const struct pgvalue *v);
-/* Element i is read by get(arg, i): an array is built without a copy of the column. n may be 0. */
-void pgarray_encode(struct buf *out, enum pgtype type, unsigned n, struct pgvalue (*get)(void *arg, unsigned i), void *arg);
+/*
+ * Appends one array (lower bound 1). Element i is read by get(arg, i), once each and in order: an
+ * array is built without a copy of the column. n may be 0.
+ */
+void pgarray_encode(struct buf *out, enum pgtype type, unsigned n,
+    struct pgvalue (*get)(void *arg, unsigned i), void *arg);
 
-/* Decoding of binary results; data/len as of PQgetvalue/PQgetlength. */
+/* Decoding of binary results; data as of PQgetvalue, of at least the type's length. */
 int32_t pg_read_int4(const char *data);
 int64_t pg_read_int8(const char *data);
 int64_t pg_read_unix_us(const char *data); /* timestamptz; infinity saturates */
