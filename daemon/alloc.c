@@ -1,6 +1,6 @@
 /*
- * Allocation that cannot fail: the process ends instead, saying so. Promise: no caller sees NULL. What these return
- * belongs to the caller, who frees it with free(3).
+ * Allocation that cannot fail: the process ends instead, saying so. Promise: no caller sees NULL.
+ * What these return belongs to the caller, who frees it with free(3).
  */
 #include "alloc.h"
 

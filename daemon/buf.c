@@ -1,8 +1,9 @@
 /*
- * A growing byte buffer and the JSON output verbs. Every answer of the daemon is written with it, so that it is on the
- * hot path: escaping looks at eight bytes at a time and copies runs, numbers and instants are spelt without printf.
- * Promise: what is written is compact JSON as long as the caller pairs its braces. Parsing does not belong here (json.c).
- * The struct is the caller's; its memory is the buffer's until buf_free().
+ * A growing byte buffer and the JSON output verbs. Every answer of the daemon is written with it,
+ * so that it is on the hot path: escaping looks at eight bytes at a time and copies runs, numbers
+ * and instants are spelt without printf. Promise: what is written is compact JSON as long as the
+ * caller pairs its braces. Parsing does not belong here (json.c). The struct is the caller's; its
+ * memory is the buffer's until buf_free().
  */
 #include "buf.h"
 
@@ -97,7 +98,8 @@ buf_str(struct buf *b)
 	return b->data;
 }
 
-/* Is there a byte below 0x20, a quote or a backslash among the eight? May only err towards yes (bytes behind a hit). */
+/* Is there a byte below 0x20, a quote or a backslash among the eight? May only err towards yes
+ * (bytes behind a hit). */
 static bool
 must_escape_8(const char *p)
 {
@@ -107,7 +109,9 @@ must_escape_8(const char *p)
 	memcpy(&w, p, sizeof w);
 	quote = w ^ (ones * '"');
 	backslash = w ^ (ones * '\\');
-	return (((w - ones * 0x20) & ~w) | ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) & highs;
+	return (((w - ones * 0x20) & ~w) | ((quote - ones) & ~quote) |
+		   ((backslash - ones) & ~backslash)) &
+	    highs;
 }
 
 static bool
@@ -133,7 +137,8 @@ static void
 add_escape(struct buf *b, unsigned char c)
 {
 	static const char hex[] = "0123456789abcdef";
-	static const char shorts[0x20] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+	static const char shorts[0x20] = {
+	    ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
 	char *out = reserve(b, 6);
 
 	out[0] = '\\';
@@ -231,7 +236,8 @@ put_digits(char *at, unsigned value, int n_digits)
 	return at + n_digits;
 }
 
-/* Days since 1970-01-01 to year, month, day in the proleptic Gregorian calendar; March-based years in 400-year eras. */
+/* Days since 1970-01-01 to year, month, day in the proleptic Gregorian calendar; March-based years
+ * in 400-year eras. */
 static void
 civil_date(int64_t days, unsigned *ret_year, unsigned *ret_month, unsigned *ret_day)
 {

@@ -1,7 +1,8 @@
 /*
- * Log lines: builds one in a buffer of this module and hands it to the kernel in one write. Promises: one line a call
- * whatever a value holds (control characters are escaped), never more than one write(2), no failure reaches the caller.
- * What to log does not belong here. Owns its one buffer for the life of the process.
+ * Log lines: builds one in a buffer of this module and hands it to the kernel in one write.
+ * Promises: one line a call whatever a value holds (control characters are escaped), never more
+ * than one write(2), no failure reaches the caller. What to log does not belong here. Owns its one
+ * buffer for the life of the process.
  */
 #include "log.h"
 
@@ -23,10 +24,10 @@ static const struct {
 	const char *name;
 	char priority; /* syslog(3) */
 } levels[] = {
-	[LOG_LEVEL_DEBUG] = {"debug", '7'},
-	[LOG_LEVEL_INFO] = {"info", '6'},
-	[LOG_LEVEL_WARNING] = {"warning", '4'},
-	[LOG_LEVEL_ERROR] = {"error", '3'},
+    [LOG_LEVEL_DEBUG] = {"debug", '7'},
+    [LOG_LEVEL_INFO] = {"info", '6'},
+    [LOG_LEVEL_WARNING] = {"warning", '4'},
+    [LOG_LEVEL_ERROR] = {"error", '3'},
 };
 
 static enum log_level level_min = LOG_LEVEL_INFO;
@@ -35,7 +36,8 @@ static bool to_journal;
 static bool line_open;
 static struct buf line;
 
-/* systemd names the journal's socket in JOURNAL_STREAM as device:inode; stderr may have been redirected since. */
+/* systemd names the journal's socket in JOURNAL_STREAM as device:inode; stderr may have been
+ * redirected since. */
 static bool
 stderr_is_journal(void)
 {
@@ -43,8 +45,9 @@ stderr_is_journal(void)
 	uintmax_t dev, ino;
 	struct stat st;
 
-	return stream && sscanf(stream, "%ju:%ju", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
-	       (uintmax_t)st.st_dev == dev && (uintmax_t)st.st_ino == ino;
+	return stream && sscanf(stream, "%ju:%ju", &dev, &ino) == 2 &&
+	    fstat(STDERR_FILENO, &st) == 0 && (uintmax_t)st.st_dev == dev &&
+	    (uintmax_t)st.st_ino == ino;
 }
 
 void
@@ -103,11 +106,17 @@ is_bare(const char *value, size_t len)
 	return len > 0;
 }
 
-/* Length of the valid UTF-8 character at p, 0 if there is none: log lines stay UTF-8 whatever came in. */
+/* Length of the valid UTF-8 character at p, 0 if there is none: log lines stay UTF-8 whatever came
+ * in. */
 static size_t
 utf8_char(const unsigned char *p, size_t len)
 {
-	size_t n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
+	size_t n = *p < 0x80 ? 1
+	    : *p < 0xc2	     ? 0
+	    : *p < 0xe0	     ? 2
+	    : *p < 0xf0	     ? 3
+	    : *p < 0xf5	     ? 4
+			     : 0;
 
 	if (n == 0 || n > len)
 		return 0;
@@ -115,13 +124,14 @@ utf8_char(const unsigned char *p, size_t len)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
 	}
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
-	    (p[0] == 0xf4 && p[1] >= 0x90))
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90))
 		return 0;
 	return n;
 }
 
-/* A quoted value. C1 control characters and DEL are escaped beside what JSON demands: a terminal may obey them. */
+/* A quoted value. C1 control characters and DEL are escaped beside what JSON demands: a terminal
+ * may obey them. */
 static void
 add_quoted(const char *value, size_t len)
 {
@@ -155,8 +165,8 @@ add_timestamp(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	gmtime_r(&now.tv_sec, &tm);
-	buf_printf(&line, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-		   tm.tm_hour, tm.tm_min, tm.tm_sec, now.tv_nsec / 1000000);
+	buf_printf(&line, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ", tm.tm_year + 1900, tm.tm_mon + 1,
+	    tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, now.tv_nsec / 1000000);
 }
 
 bool
@@ -263,14 +273,14 @@ log_message(enum log_level level, const char *event, const char *fmt, va_list ap
 	log_end(&l);
 }
 
-#define LOG_VERB(verb, level)                                                                                          \
-	void verb(const char *event, const char *fmt, ...)                                                             \
-	{                                                                                                              \
-		va_list ap;                                                                                            \
-                                                                                                                       \
-		va_start(ap, fmt);                                                                                     \
-		log_message(level, event, fmt, ap);                                                                    \
-		va_end(ap);                                                                                            \
+#define LOG_VERB(verb, level)                              \
+	void verb(const char *event, const char *fmt, ...) \
+	{                                                  \
+		va_list ap;                                \
+                                                           \
+		va_start(ap, fmt);                         \
+		log_message(level, event, fmt, ap);        \
+		va_end(ap);                                \
 	}
 
 LOG_VERB(log_debug, LOG_LEVEL_DEBUG)

@@ -1,6 +1,7 @@
 /*
- * Log lines on stderr, one write(2) each: `ts level event=begin ns=... k=v` (logfmt) or one JSON object a line. A line that
- * cannot be written is lost and nothing else happens. What a policy calls secret never comes here: that is the caller's.
+ * Log lines on stderr, one write(2) each: `ts level event=begin ns=... k=v` (logfmt) or one JSON
+ *object a line. A line that cannot be written is lost and nothing else happens. What a policy calls
+ *secret never comes here: that is the caller's.
  *
  *	log_warn("sweeper", "cannot reach the ledger: %s, trying again in %d ms", why, ms);
  *
@@ -25,7 +26,8 @@ struct log_line {
 	enum log_level level;
 };
 
-/* May be called again (reload). Before the first call: info and above, text. Finds out whether stderr is the journal. */
+/* May be called again (reload). Before the first call: info and above, text. Finds out whether
+ * stderr is the journal. */
 void log_init(enum log_level level, enum log_format format);
 /* "debug", "info", "warning", "error"; "text", "json". False: no such name, ret untouched. */
 bool log_level_parse(const char *name, enum log_level *ret);
@@ -35,17 +37,20 @@ const char *log_level_name(enum log_level level);
 bool log_wants(enum log_level level);
 
 /*
- * False where the level is not wanted; no other call on `l` is needed then, and each does nothing. Members stand in the
- * order in which they are added. Values need not be valid UTF-8 and may hold anything.
+ * False where the level is not wanted; no other call on `l` is needed then, and each does nothing.
+ * Members stand in the order in which they are added. Values need not be valid UTF-8 and may hold
+ * anything.
  */
 bool log_start(struct log_line *l, enum log_level level, const char *event);
 void log_str(struct log_line *l, const char *name, const char *value); /* NULL: left out */
 void log_strn(struct log_line *l, const char *name, const char *value, size_t len);
 void log_int(struct log_line *l, const char *name, int64_t value);
-void log_ms(struct log_line *l, const char *name, int64_t us); /* microseconds, written in ms with three decimals */
+void log_ms(struct log_line *l, const char *name,
+    int64_t us); /* microseconds, written in ms with three decimals */
 void log_end(struct log_line *l);
 
-/* A line with one member `msg`. Style of the message: lower case, no full stop, then how we go on. */
+/* A line with one member `msg`. Style of the message: lower case, no full stop, then how we go on.
+ */
 void log_debug(const char *event, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_info(const char *event, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_warn(const char *event, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,6 +1,7 @@
 /*
- * The SQL that the daemon carries inside: made at build time by sql/embed.sh from the lists in sql/Makefile.inc.am.
- * Data only; applying it is schema.c's. Each table ends with {NULL, NULL}, which its count leaves out.
+ * The SQL that the daemon carries inside: made at build time by sql/embed.sh from the lists in
+ * sql/Makefile.inc.am. Data only; applying it is schema.c's. Each table ends with {NULL, NULL},
+ * which its count leaves out.
  */
 #ifndef EFFECTD_SCHEMA_FILES_H
 #define EFFECTD_SCHEMA_FILES_H
@@ -8,7 +9,8 @@
 #include <stddef.h>
 
 struct schema_file {
-	const char *name; /* relative to sql/: "migrations/0001_tables.sql", "functions/begin.sql" */
+	const char
+	    *name; /* relative to sql/: "migrations/0001_tables.sql", "functions/begin.sql" */
 	const char *text; /* the whole file */
 };
 

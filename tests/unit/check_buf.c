@@ -1,6 +1,6 @@
 /*
- * The byte buffer and the JSON output verbs: escapes at every distance from an eight-byte edge, ends of integers,
- * instants against the C library's calendar.
+ * The byte buffer and the JSON output verbs: escapes at every distance from an eight-byte edge,
+ * ends of integers, instants against the C library's calendar.
  */
 #include "buf.h"
 #include "tap.h"
@@ -34,7 +34,8 @@ START_TEST(growing_keeps_what_was_added)
 }
 END_TEST
 
-/* Every byte that may be in a string, at every place of a word: the escape table must not depend on alignment. */
+/* Every byte that may be in a string, at every place of a word: the escape table must not depend on
+ * alignment. */
 START_TEST(string_escapes_exactly_what_json_demands)
 {
 	char text[24], expected[64];
@@ -45,14 +46,14 @@ START_TEST(string_escapes_exactly_what_json_demands)
 			text[at] = (char)c;
 			buf_clear(&b);
 			buf_json_string(&b, text, sizeof text);
-			const char *spelt = c == '"'    ? "\\\""
-					    : c == '\\' ? "\\\\"
-					    : c == '\b' ? "\\b"
-					    : c == '\t' ? "\\t"
-					    : c == '\n' ? "\\n"
-					    : c == '\f' ? "\\f"
-					    : c == '\r' ? "\\r"
-							: NULL;
+			const char *spelt = c == '"' ? "\\\""
+			    : c == '\\'		     ? "\\\\"
+			    : c == '\b'		     ? "\\b"
+			    : c == '\t'		     ? "\\t"
+			    : c == '\n'		     ? "\\n"
+			    : c == '\f'		     ? "\\f"
+			    : c == '\r'		     ? "\\r"
+						     : NULL;
 			char *out = expected;
 
 			*out++ = '"';
@@ -98,8 +99,9 @@ START_TEST(members_are_separated_by_commas)
 	buf_add_char(&b, '{');
 	buf_json_member_int(&b, "i", -1);
 	buf_add_str(&b, "}}");
-	ck_assert_str_eq(buf_str(&b), "{\"a\":\"x\\ny\",\"b\":-9223372036854775808,\"c\":9223372036854775807,\"d\":0,"
-				      "\"e\":true,\"f\":false,\"g\":[1.0],\"h\":{\"i\":-1}}");
+	ck_assert_str_eq(buf_str(&b),
+	    "{\"a\":\"x\\ny\",\"b\":-9223372036854775808,\"c\":9223372036854775807,\"d\":0,"
+	    "\"e\":true,\"f\":false,\"g\":[1.0],\"h\":{\"i\":-1}}");
 }
 END_TEST
 

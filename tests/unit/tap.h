@@ -26,7 +26,8 @@ tap_case(const char *name)
 	return tc;
 }
 
-/* Runs the case; the exit code for main. libcheck writes TAP where this variable says, and else prints its own format. */
+/* Runs the case; the exit code for main. libcheck writes TAP where this variable says, and else
+ * prints its own format. */
 static inline int
 tap_run(const char *name, TCase *tc)
 {
