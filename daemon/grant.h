@@ -34,6 +34,13 @@ struct grant *grant_add(const struct uuid *effect, const struct uuid *token, con
 const struct uuid *grant_effect(const struct grant *g);
 const struct uuid *grant_token(const struct grant *g);
 
+/*
+ * A client holds a grant whose line it has yet to write, or wrote last: the pointer stays good until grant_unref(), also when the grant was forgotten
+ * meanwhile (the calls below then do nothing).
+ */
+struct grant *grant_ref(struct grant *g);
+void grant_unref(struct grant *g);
+
 /* Fate of its `run` line: taken whole by the kernel on `connection`; or the connection ended before that. */
 void grant_written(struct grant *g, uint64_t connection);
 void grant_unwritten(struct grant *g);
@@ -51,6 +58,8 @@ struct tool_policy *grant_policy(const struct uuid *effect, const struct uuid *t
 
 /* Bound claims: the connection that holds the claim now (0 = none); a re-grant moves it. */
 void grant_bind(struct grant *g, uint64_t connection);
+/* Is any claim bound to it? A half-closed connection then stays open. */
+bool grant_has_bound(uint64_t connection);
 /* Calls cb for each claim bound to `connection` and unbinds it (the peer closed it). */
 void grant_each_bound(uint64_t connection, void (*cb)(void *arg, const struct uuid *effect, const struct uuid *token), void *arg);
 
