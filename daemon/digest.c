@@ -1,6 +1,7 @@
 /*
- * SHA-256 ids and UUIDs. The hash itself is libcrypto's; what belongs here is only what goes into it
- * and how its bytes are read. A failure of libcrypto or getrandom(2) is no state to go on in: assert.
+ * SHA-256 ids and UUIDs. The hash itself is libcrypto's; what belongs here is only what goes into
+ * it and how its bytes are read. A failure of libcrypto or getrandom(2) is no state to go on in:
+ * assert.
  */
 #include "digest.h"
 
@@ -12,8 +13,8 @@
 #include <sys/random.h>
 
 /*
- * The algorithm is fetched once: an implicit fetch for each hash costs more than hashing a key. Both
- * live until the process ends.
+ * The algorithm is fetched once: an implicit fetch for each hash costs more than hashing a key.
+ * Both live until the process ends.
  */
 static EVP_MD *sha256;
 static EVP_MD_CTX *ctx;
@@ -46,8 +47,8 @@ hash_add(const void *data, size_t len)
 static void
 hash_add_part(const char *part, size_t len)
 {
-	uint8_t be[4] = {(uint8_t)(len >> 24), (uint8_t)(len >> 16), (uint8_t)(len >> 8),
-	    (uint8_t)len};
+	uint8_t be[4] = {
+	    (uint8_t)(len >> 24), (uint8_t)(len >> 16), (uint8_t)(len >> 8), (uint8_t)len};
 
 	assert(len <= UINT32_MAX);
 	hash_add(be, sizeof(be));

@@ -1,7 +1,7 @@
 /*
  * SHA-256 (libcrypto) and what is made of it: effect ids, fingerprints, policy versions. Also UUID
- * text and random UUIDs. Pure but for getrandom(2) in uuid_random(). One context is reused from call
- * to call, so it is for programs without threads.
+ * text and random UUIDs. Pure but for getrandom(2) in uuid_random(). One context is reused from
+ * call to call, so it is for programs without threads.
  */
 #ifndef EFFECTD_DIGEST_H
 #define EFFECTD_DIGEST_H

@@ -1,15 +1,15 @@
 /*
  * PostgreSQL's binary format, to and fro. All numbers are big-endian; an array is
  *	int32 dimensions (0 if empty, else 1), int32 has nulls, uint32 element's oid,
- *	and per dimension int32 size, int32 lower bound, and per element int32 length (-1 = null), bytes.
- * Owns no memory: bytes go to the caller's buf, text stays the caller's.
+ *	and per dimension int32 size, int32 lower bound, and per element int32 length (-1 = null),
+ *bytes. Owns no memory: bytes go to the caller's buf, text stays the caller's.
  */
 #include "pgarray.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define PG_EPOCH_UNIX_US INT64_C(946684800000000) /* 2000-01-01 00:00 UTC */
+#define PG_EPOCH_UNIX_US INT64_C(946684800000000)   /* 2000-01-01 00:00 UTC */
 #define PG_INSTANT_MIN INT64_C(-211813488000000000) /* 4714-11-24 BC: datatype/timestamp.h */
 
 static const struct {

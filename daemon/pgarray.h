@@ -1,7 +1,7 @@
 /*
- * Values for libpq in PostgreSQL's binary format: scalars and one-dimensional arrays. Pure; knows no
- * effects and no connection. Binary because it needs no escaping (a key may hold anything) and costs
- * the server no parsing.
+ * Values for libpq in PostgreSQL's binary format: scalars and one-dimensional arrays. Pure; knows
+ * no effects and no connection. Binary because it needs no escaping (a key may hold anything) and
+ * costs the server no parsing.
  */
 #ifndef EFFECTD_PGARRAY_H
 #define EFFECTD_PGARRAY_H
@@ -72,7 +72,7 @@ pg_uuid(const struct uuid *u)
 {
 	return u ? (struct pgvalue){.uuid = *u} : pg_null();
 }
-struct pgvalue pg_text(const char *text); /* NULL = null */
+struct pgvalue pg_text(const char *text);	       /* NULL = null */
 struct pgvalue pg_textn(const char *text, size_t len); /* NULL = null; also for bytea */
 
 uint32_t pgtype_oid(enum pgtype type);
