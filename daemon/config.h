@@ -1,6 +1,6 @@
 /*
- * The configuration: one table of options (config.def) read from a file and flags, all-or-nothing. An unknown key is an error with file, line
- * and nearest name. Knows no module that uses it.
+ * The configuration: one table of options (config.def) read from a file and flags, all-or-nothing.
+ * An unknown key is an error with file, line and nearest name. Knows no module that uses it.
  */
 #ifndef EFFECTD_CONFIG_H
 #define EFFECTD_CONFIG_H
@@ -13,15 +13,19 @@
 /* A namespace section. */
 struct config_namespace {
 	char *name;
-	char **wrappers, **operators, **observers; /* "user:NAME|UID", "group:NAME|GID"; NULL-terminated */
+	/* "user:NAME|UID", "group:NAME|GID"; each NULL-terminated, never NULL itself */
+	char **wrappers, **operators, **observers;
 };
 
 enum config_unknown_tools { CONFIG_GUARD, CONFIG_REFUSE };
 enum config_auto_migrate { CONFIG_MIGRATE_UNSET, CONFIG_MIGRATE_ON, CONFIG_MIGRATE_OFF };
 
 struct config {
-	char *file; /* the file read, or NULL */
-	char *socket, *socket_group, *state_dir, *tools_dir, *database, *owner_database, *database_user;
+	char *file;		     /* the file read, or NULL */
+	char *socket, *socket_group; /* group "" = the daemon's own */
+	char *state_dir, *tools_dir;
+	char *database, *owner_database; /* "embedded" or a conninfo; a conninfo or "" */
+	char *database_user;
 	unsigned socket_mode;
 	int database_connections;
 	enum config_auto_migrate auto_migrate;
@@ -42,12 +46,25 @@ struct config_flags {
 	const char *file, *socket, *database, *state_dir, *tools_dir, *metrics_listen, *log_level;
 };
 
-/* Returns NULL and one line in *ret_error (owned by the caller) on any fault. A missing default file is no error. */
+/*
+ * Returns NULL and one line in *ret_error (owned by the caller) on any fault. A missing default
+ * file is no error. Paths come out absolute. Makes the socket's folder if that is the default one
+ * in /tmp, and no other.
+ */
 struct config *config_load(const struct config_flags *flags, char **ret_error);
 void config_free(struct config *config);
-/* The effective configuration in the file's own syntax; values of conninfos have passwords masked. */
+/* The effective configuration in the file's own syntax; passwords in conninfos are masked. */
 void config_print(const struct config *config, FILE *out);
-/* The socket path a client tries when none is given: $EFFECTD_SOCKET, else the user's, else the system's. Owned by the caller. */
+/*
+ * The keys that differ and take effect at the next start only (the running config stays in force
+ * for them): fills at most `max` static names, returns their number.
+ */
+size_t config_restart_keys(
+    const struct config *running, const struct config *loaded, const char **ret_keys, size_t max);
+/*
+ * The socket path a client tries when none is given: $EFFECTD_SOCKET, else the user's if a socket
+ * is there, else the system's. Owned by the caller.
+ */
 char *config_default_socket(void);
 
 #endif

@@ -1,0 +1,149 @@
+/*
+ * Durations, whole numbers and nearest names: the small spellings that config files and policy
+ * files have in common. Promise: no value wraps round, whatever digits come. Owns no memory. What a
+ * key or member means does not belong here.
+ */
+#include "text.h"
+
+#include "limits.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DIGITS_MAX 9
+#define DIGITS_INT_MAX 18 /* 10^18 - 1 < 2^63: no digit can overflow */
+#define WORD_BYTES_MAX 64 /* longer words are near to nothing of ours */
+
+static const struct {
+	const char *name;
+	int64_t ms;
+} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+
+#define N_UNITS (sizeof units / sizeof units[0])
+
+/* Reads at most `max` digits (by hand: isdigit() and strtoll() follow the locale and take signs and
+ * spaces). */
+static size_t
+read_digits(const char *text, size_t max, int64_t *ret_value)
+{
+	int64_t value = 0;
+	size_t i;
+
+	for (i = 0; i < max && text[i] >= '0' && text[i] <= '9'; i++)
+		value = value * 10 + (text[i] - '0');
+	*ret_value = value;
+	return i;
+}
+
+bool
+text_duration_ms(const char *text, int64_t *ret_ms)
+{
+	size_t i, n_digits;
+	int64_t n;
+
+	n_digits = read_digits(text, DIGITS_MAX, &n);
+	if (n_digits == 0)
+		return false;
+	for (i = 0; i < N_UNITS; i++) {
+		if (strcmp(text + n_digits, units[i].name) != 0)
+			continue;
+		if (n > DURATION_DAYS_MAX * units[0].ms / units[i].ms)
+			return false;
+		*ret_ms = n * units[i].ms;
+		return true;
+	}
+	return false;
+}
+
+void
+text_duration(int64_t ms, char ret[TEXT_DURATION_BYTES])
+{
+	size_t i = 0;
+	int len;
+
+	assert(ms >= 0);
+	if (ms == 0)
+		i = N_UNITS - 2; /* "0s" reads better than "0d" */
+	while (ms % units[i].ms != 0)
+		i++;
+	len = snprintf(ret, TEXT_DURATION_BYTES, "%" PRId64 "%s", ms / units[i].ms, units[i].name);
+	assert(len > 0 && len < TEXT_DURATION_BYTES);
+}
+
+bool
+text_int(const char *text, int64_t min, int64_t max, int64_t *ret_value)
+{
+	size_t n_digits;
+	int64_t n;
+
+	n_digits = read_digits(text, DIGITS_INT_MAX, &n);
+	if (n_digits == 0 || text[n_digits] != '\0' || (n_digits > 1 && text[0] == '0'))
+		return false; /* a leading zero means octal to some readers, so it means nothing
+				 here */
+	if (n < min || n > max)
+		return false;
+	*ret_value = n;
+	return true;
+}
+
+static unsigned
+least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours cost one
+ * each. */
+static unsigned
+distance(const char *a, size_t len_a, const char *b, size_t len_b)
+{
+	unsigned rows[3][WORD_BYTES_MAX + 1], *above2, *above, *row, *free_row;
+	size_t i, j;
+
+	above2 = rows[0];
+	above = rows[1];
+	row = rows[2];
+	for (j = 0; j <= len_b; j++)
+		above[j] = (unsigned)j;
+	memset(above2, 0, sizeof rows[0]); /* read from row 2 on only, when it holds row 0 */
+	for (i = 1; i <= len_a; i++) {
+		row[0] = (unsigned)i;
+		for (j = 1; j <= len_b; j++) {
+			row[j] = least(least(above[j] + 1, row[j - 1] + 1),
+			    above[j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				row[j] = least(row[j], above2[j - 2] + 1);
+		}
+		free_row = above2;
+		above2 = above;
+		above = row;
+		row = free_row;
+	}
+	return above[len_b];
+}
+
+const char *
+text_nearest(const char *word, const char *const *names, size_t n)
+{
+	size_t i, len, name_len;
+	unsigned d, best_d;
+	const char *best = NULL;
+
+	len = strlen(word);
+	if (len > WORD_BYTES_MAX)
+		return NULL;
+	best_d =
+	    (unsigned)(len + 2) / 3 + 1; /* one slip in each three letters is still the same word */
+	for (i = 0; i < n; i++) {
+		name_len = strlen(names[i]);
+		assert(name_len <= WORD_BYTES_MAX);
+		d = distance(word, len, names[i], name_len);
+		if (d < best_d) {
+			best_d = d;
+			best = names[i];
+		}
+	}
+	return best;
+}

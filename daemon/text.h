@@ -1,0 +1,27 @@
+/*
+ * Words and durations as people write them in files: what the config and the tool policies spell
+ * alike. Pure.
+ */
+#ifndef EFFECTD_TEXT_H
+#define EFFECTD_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TEXT_DURATION_BYTES 16 /* nine digits, a unit of two letters and a NUL fit */
+
+/* `[0-9]{1,9}(ms|s|m|h|d)` up to 3650d -> milliseconds. False (ret untouched): malformed or out of
+ * range. */
+bool text_duration_ms(const char *text, int64_t *ret_ms);
+/* The canonical spelling: the largest unit that divides ms (0 is "0s"). `ms` came out of
+ * text_duration_ms(). */
+void text_duration(int64_t ms, char ret[TEXT_DURATION_BYTES]);
+/* A decimal integer without sign and leading zeros, within [min, max]. False (ret untouched)
+ * otherwise. */
+bool text_int(const char *text, int64_t min, int64_t max, int64_t *ret_value);
+/* The one of `names` nearest to `word` by edit distance (swaps count one), or NULL if none is near.
+ */
+const char *text_nearest(const char *word, const char *const *names, size_t n);
+
+#endif

@@ -1,0 +1,656 @@
+/*
+ * The configuration: every default, every rule of a value, what libconfuse would let pass, the
+ * default places, --print-config read back. Each test has a folder of its own.
+ */
+#include "alloc.h"
+#include "config.h"
+#include "config_paths.h"
+#include "log.h"
+#include "tap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static char dir[64];
+static char path[128];
+
+static void
+setup(void)
+{
+	strcpy(dir, "/tmp/check_config.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof path, "%s/effectd.conf", dir);
+}
+
+static void
+teardown(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "rm -rf '%s'", dir);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void
+write_file(const char *text, size_t len)
+{
+	FILE *f = fopen(path, "w");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(text, 1, len, f), len);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+static struct config *
+load(const char *text)
+{
+	struct config_flags flags = {.file = path};
+	struct config *config;
+	char *error = NULL;
+
+	write_file(text, strlen(text));
+	config = config_load(&flags, &error);
+	ck_assert_msg(config != NULL, "%s", error);
+	return config;
+}
+
+/* The error of a file without its path; static memory. */
+static const char *
+error_of(const char *text)
+{
+	static char rest[512];
+	struct config_flags flags = {.file = path};
+	struct config *config;
+	char *error = NULL;
+
+	write_file(text, strlen(text));
+	config = config_load(&flags, &error);
+	ck_assert_msg(config == NULL, "'%s' was taken", text);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_msg(strncmp(error, path, strlen(path)) == 0, "%s", error);
+	ck_assert_ptr_null(strchr(error, '\n'));
+	snprintf(rest, sizeof rest, "%s", error + strlen(path) + 1);
+	free(error);
+	return rest;
+}
+
+static void
+expect_error(const char *text, const char *error)
+{
+	ck_assert_str_eq(error_of(text), error);
+}
+
+START_TEST(an_empty_file_gives_the_defaults)
+{
+	struct config *c = load("");
+
+	ck_assert_str_eq(c->file, path);
+	ck_assert_uint_eq(c->socket_mode, 0660);
+	ck_assert_str_eq(c->database, "embedded");
+	ck_assert_str_eq(c->owner_database, "");
+	ck_assert_str_eq(c->database_user, "postgres");
+	ck_assert_int_eq(c->database_connections, 4);
+	ck_assert_int_eq(c->auto_migrate, CONFIG_MIGRATE_UNSET);
+	ck_assert_int_eq(c->request_timeout_ms, 5000);
+	ck_assert_int_eq(c->sweep_interval_ms, 1000);
+	ck_assert_int_eq(c->unknown_tools, CONFIG_GUARD);
+	ck_assert(!c->trust_annotations);
+	ck_assert_int_eq(c->max_line, 1048576);
+	ck_assert_int_eq(c->max_output, 8388608);
+	ck_assert_int_eq(c->max_connections, 4096);
+	ck_assert_int_eq(c->max_inflight, 256);
+	ck_assert_int_eq(c->batch_max, 256);
+	ck_assert_str_eq(c->log_level, "info");
+	ck_assert_str_eq(c->log_format, "text");
+	ck_assert(c->log_calls);
+	ck_assert_str_eq(c->metrics_listen, "");
+	ck_assert_ptr_null(c->notify_exec);
+	ck_assert_uint_eq(c->n_namespaces, 0);
+	config_free(c);
+	config_free(NULL);
+}
+END_TEST
+
+START_TEST(every_key_is_read)
+{
+	struct config *c =
+	    load("socket = \"/s/x.sock\"  socket_mode = \"0600\"  socket_group = \"g\"\n"
+		 "state_dir = '/st' tools_dir = /t # bare\n"
+		 "database = \"host=/run dbname=x\" owner_database = \"postgresql://h/x\"\n"
+		 "database_user = \"pg\" database_connections = 8 auto_migrate = off\n"
+		 "request_timeout = \"1500ms\" sweep_interval = 2m // two\n"
+		 "unknown_tools = refuse trust_annotations = yes max_line = 4096\n"
+		 "max_connections = 20000 max_inflight = 1 max_output = 65536 batch_max = 16\n"
+		 "log_level = \"debug\" log_calls = false log_format = \"json\" /* a\n"
+		 "comment */ metrics_listen = \"\"\n"
+		 "notify { exec = {\"/abs/notifier\", \"-v\"} }\n"
+		 "namespace payments {\n"
+		 "	wrappers = {\"user:agent\", \"group:payments\"}\n"
+		 "	operators = {\"group:ops\"}\n"
+		 "}\n"
+		 "namespace \"b.c-d_1\" { observers = {\"user:1000\"} }\n");
+
+	ck_assert_str_eq(c->socket, "/s/x.sock");
+	ck_assert_uint_eq(c->socket_mode, 0600);
+	ck_assert_str_eq(c->socket_group, "g");
+	ck_assert_str_eq(c->state_dir, "/st");
+	ck_assert_str_eq(c->tools_dir, "/t");
+	ck_assert_str_eq(c->database, "host=/run dbname=x");
+	ck_assert_str_eq(c->owner_database, "postgresql://h/x");
+	ck_assert_str_eq(c->database_user, "pg");
+	ck_assert_int_eq(c->database_connections, 8);
+	ck_assert_int_eq(c->auto_migrate, CONFIG_MIGRATE_OFF);
+	ck_assert_int_eq(c->request_timeout_ms, 1500);
+	ck_assert_int_eq(c->sweep_interval_ms, 120000);
+	ck_assert_int_eq(c->unknown_tools, CONFIG_REFUSE);
+	ck_assert(c->trust_annotations);
+	ck_assert_int_eq(c->max_line, 4096);
+	ck_assert_int_eq(c->max_connections, 20000);
+	ck_assert_int_eq(c->max_inflight, 1);
+	ck_assert_int_eq(c->max_output, 65536);
+	ck_assert_int_eq(c->batch_max, 16);
+	ck_assert_str_eq(c->log_level, "debug");
+	ck_assert_str_eq(c->log_format, "json");
+	ck_assert(!c->log_calls);
+	ck_assert_str_eq(c->notify_exec[0], "/abs/notifier");
+	ck_assert_str_eq(c->notify_exec[1], "-v");
+	ck_assert_ptr_null(c->notify_exec[2]);
+	ck_assert_uint_eq(c->n_namespaces, 2);
+	ck_assert_str_eq(c->namespaces[0].name, "payments");
+	ck_assert_str_eq(c->namespaces[0].wrappers[1], "group:payments");
+	ck_assert_ptr_null(c->namespaces[0].wrappers[2]);
+	ck_assert_str_eq(c->namespaces[0].operators[0], "group:ops");
+	ck_assert_ptr_null(c->namespaces[0].observers[0]);
+	ck_assert_str_eq(c->namespaces[1].name, "b.c-d_1");
+	ck_assert_str_eq(c->namespaces[1].observers[0], "user:1000");
+	config_free(c);
+}
+END_TEST
+
+START_TEST(an_unknown_key_is_named_with_its_place_and_the_nearest)
+{
+	expect_error("\n\nsokcet = \"/x\"", "3: unknown key 'sokcet', the nearest is 'socket'");
+	expect_error("colour = 3", "1: unknown key 'colour'");
+	expect_error("notify {\n webhook = \"http://x\" }", "2: unknown key 'webhook' in notify");
+	expect_error("namespace a {\n\n wrapper = {\"user:1\"} }",
+	    "3: unknown key 'wrapper' in namespace, the nearest is 'wrappers'");
+	expect_error("namespace a { exec = {\"/x\"} }", "1: unknown key 'exec' in namespace");
+	expect_error("webhook { }", "1: unknown key 'webhook'");
+}
+END_TEST
+
+START_TEST(a_bad_value_is_named_with_its_place)
+{
+	static const char *const bad[][2] = {
+	    {"socket = \"run/x.sock\"", "1: 'socket' must be an absolute path"},
+	    {"\nsocket = \"\"", "2: 'socket' must be an absolute path"},
+	    {"state_dir = state", "1: 'state_dir' must be an absolute path"},
+	    {"database = \"\"", "1: 'database' must be \"embedded\" or a libpq connection string"},
+	    {"database = \"embeded\"",
+		"1: 'database' must be \"embedded\" or a libpq connection string"},
+	    {"owner_database = \"embedded\"",
+		"1: 'owner_database' must be a libpq connection string or empty"},
+	    {"unknown_tools = \"deny\"", "1: 'unknown_tools' must be guard or refuse"},
+	    {"log_level = \"verbose\"", "1: 'log_level' must be debug, info, warning or error"},
+	    {"log_format = \"xml\"", "1: 'log_format' must be text or json"},
+	    {"trust_annotations = 1", "1: 'trust_annotations' must be true or false"},
+	    {"auto_migrate = \"unset\"", "1: 'auto_migrate' must be true or false"},
+	    {"metrics_listen = \"127.0.0.1:9300\"",
+		"1: 'metrics_listen' must be empty: this version has no metrics listener"},
+	    {"database_user = \"a\\nb\"", "1: 'database_user' must not hold control characters"},
+	    {"max_line = 65536\nmax_output = 65535",
+		"2: 'max_output' must be a whole number from 65536 to 1073741824, in decimal "
+		"digits "
+		"without a leading zero"},
+	    {"max_line = 131072\nmax_output = 65536", " 'max_output' must not be below 'max_line'"},
+	};
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		expect_error(bad[i][0], bad[i][1]);
+}
+END_TEST
+
+START_TEST(numbers_are_what_they_look_like)
+{
+	/* libconfuse reads 010 as 8 and takes the others as they come */
+	static const char *const bad[] = {"010", "-5", "0", "65", "64k", "4.0", "0x4", "+4", "\"\"",
+	    "\" 4\"", "18446744073709551620", "4294967300"};
+	char text[128];
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		snprintf(text, sizeof text, "\ndatabase_connections = %s\n", bad[i]);
+		ck_assert_msg(
+		    strncmp(error_of(text), "2: ", 3) == 0, "%s: %s", text, error_of(text));
+	}
+	expect_error("database_connections = 010",
+	    "1: 'database_connections' must be a whole number from 1 to 64, in decimal digits "
+	    "without a "
+	    "leading zero");
+}
+END_TEST
+
+START_TEST(durations_need_a_unit_and_stay_in_range) /* case 133 */
+{
+	static const char *const bad[] = {"5", "\"5\"", "\"99ms\"", "\"121s\"", "\"-5s\"",
+	    "\"5 s\"", "\"2147483648ms\"", "\"9223372036854775808ms\"", "\"365d\"", "\"0s\""};
+	char text[128];
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		snprintf(text, sizeof text, "request_timeout = %s\n", bad[i]);
+		expect_error(text,
+		    "1: 'request_timeout' must be a duration with its unit (ms, s, m, h, d) from "
+		    "100ms to 2m");
+	}
+}
+END_TEST
+
+START_TEST(a_mode_is_four_octal_digits)
+{
+	static const char *const bad[] = {
+	    "660", "0o660", "0668", "1660", "06600", "0060", "", "rw"};
+	char text[128];
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		snprintf(text, sizeof text, "socket_mode = \"%s\"\n", bad[i]);
+		ck_assert_ptr_nonnull(strstr(error_of(text), "four octal digits"));
+	}
+}
+END_TEST
+
+START_TEST(a_socket_path_ends_at_107_bytes)
+{
+	char text[256], socket[128];
+	struct config *c;
+
+	memset(socket, 'a', sizeof socket);
+	socket[0] = '/';
+	socket[107] = '\0';
+	snprintf(text, sizeof text, "socket = \"%s\"", socket);
+	c = load(text);
+	ck_assert_uint_eq(strlen(c->socket), 107);
+	config_free(c);
+	socket[107] = 'a';
+	socket[108] = '\0';
+	snprintf(text, sizeof text, "socket = \"%s\"", socket);
+	expect_error(
+	    text, "1: 'socket' must be a path of at most 107 bytes, the limit of a Unix socket");
+}
+END_TEST
+
+START_TEST(what_is_not_closed_is_an_error)
+{
+	expect_error("log_calls = true\nnamespace a {\n wrappers = {\"user:1\"}\n",
+	    "2: a section is not closed");
+	expect_error("namespace a {\n wrappers = {\"user:1\"\n", "2: a list is not closed");
+	expect_error("notify {", "1: a section is not closed");
+	expect_error("log_calls = true\n/* log_calls = false", "2: a comment is not closed");
+	expect_error(
+	    "state_dir = \"/x\ntools_dir = \"/y\"", "1: a string is not closed on its line");
+	expect_error("state_dir = '/x", "1: a string is not closed on its line");
+	expect_error("state_dir = \"/x\\", "1: a string is not closed on its line");
+	expect_error("log_calls =", "1: a value is missing at the end");
+	expect_error("log_calls", "2: missing equal sign after option 'log_calls'");
+	expect_error("}", "1: unexpected closing brace");
+	expect_error(
+	    "effectd_end_of_file = \"x\"", "1: the word 'effectd_end_of_file' is reserved");
+}
+END_TEST
+
+START_TEST(the_environment_is_not_asked)
+{
+	struct config *c;
+
+	setenv("SECRET_PART", "/root", 1);
+	expect_error("\nstate_dir = \"${SECRET_PART}/x\"",
+	    "2: '${' would take text from the environment, write '\\${' for the characters");
+	expect_error("state_dir = /a/${SECRET_PART}",
+	    "1: '${' would take text from the environment, quote the value and write '\\${'");
+	c = load(
+	    "# ${SECRET_PART}\nstate_dir = \"/a/\\${SECRET_PART}\" tools_dir = '/b/${SECRET_PART}'"
+	    " database_user = \"a$b\" /* ${SECRET_PART} */");
+	ck_assert_str_eq(c->state_dir, "/a/${SECRET_PART}");
+	ck_assert_str_eq(c->tools_dir, "/b/${SECRET_PART}");
+	ck_assert_str_eq(c->database_user, "a$b");
+	config_free(c);
+	expect_error("state_dir = \"/a\\x00b\"", "1: numeric escapes are not taken in strings");
+	expect_error("state_dir = \"/a\\101\"", "1: numeric escapes are not taken in strings");
+}
+END_TEST
+
+START_TEST(nothing_is_set_twice)
+{
+	struct config *c;
+
+	expect_error("log_calls = true\nlog_calls = true", "2: 'log_calls' is set twice");
+	expect_error("notify { exec = {\"/a\"} }\nnotify { }", "2: 'notify' is set twice");
+	expect_error("namespace a {\n wrappers = {\"user:1\"}\n wrappers = {} }",
+	    "3: 'wrappers' is set twice");
+	expect_error(
+	    "namespace a { }\nnamespace b { }\nnamespace a { }", "3: found duplicate title 'a'");
+	c = load("namespace notify { wrappers = {\"user:1\"} } notify { }\n"
+		 "namespace b { wrappers = {\"user:2\"} wrappers += {\"user:3\"} }");
+	ck_assert_str_eq(c->namespaces[1].wrappers[1], "user:3");
+	config_free(c);
+}
+END_TEST
+
+START_TEST(sections_hold_names_of_their_kind)
+{
+	expect_error("namespace { }", "1: missing title for section 'namespace'");
+	ck_assert_ptr_nonnull(
+	    strstr(error_of("namespace \"A\" { }"), "'A' is no name of a namespace"));
+	ck_assert_ptr_nonnull(strstr(error_of("namespace \"\" { }"), "is no name of a namespace"));
+	ck_assert_ptr_nonnull(
+	    strstr(error_of("namespace \"a,b\" { }"), "is no name of a namespace"));
+	ck_assert_ptr_nonnull(strstr(
+	    error_of("namespace "
+		     "\"a234567890123456789012345678901234567890123456789012345678901234\" { }"),
+	    "is no name of a namespace"));
+	expect_error("namespace a {\n wrappers = {\"user:1\",\n \"agent\"} }",
+	    "3: 'agent' in 'wrappers' must be user:NAME, user:UID, group:NAME or group:GID");
+	ck_assert_ptr_nonnull(
+	    strstr(error_of("namespace a { observers = {\"user:\"} }"), "must be user:NAME"));
+	expect_error(
+	    "notify { exec = {\"notifier\"} }", "1: 'exec' must begin with an absolute path");
+	expect_error("notify { exec = {\"\"} }", "1: 'exec' must begin with an absolute path");
+}
+END_TEST
+
+START_TEST(only_a_regular_file_of_fair_size_is_read)
+{
+	struct config_flags flags = {.file = dir};
+	char *error = NULL, *big;
+
+	ck_assert_ptr_null(config_load(&flags, &error)); /* libconfuse's lexer would exit here */
+	ck_assert_ptr_nonnull(strstr(error, "is not a regular file"));
+	free(error);
+	ck_assert_int_eq(mkfifo(path, 0600), 0); /* and here it would wait */
+	flags.file = path;
+	ck_assert_ptr_null(config_load(&flags, &error));
+	ck_assert_ptr_nonnull(strstr(error, "is not a regular file"));
+	free(error);
+	unlink(path);
+	ck_assert_ptr_null(config_load(&flags, &error)); /* named and missing */
+	ck_assert_ptr_nonnull(strstr(error, "cannot be opened"));
+	free(error);
+	write_file("log_calls = true\0log_calls = 7\n", 32);
+	ck_assert_ptr_null(config_load(&flags, &error));
+	ck_assert_ptr_nonnull(strstr(error, "holds a NUL byte"));
+	free(error);
+	big = xmalloc(1048577);
+	memset(big, '\n', 1048577);
+	write_file(big, 1048577);
+	ck_assert_ptr_null(config_load(&flags, &error));
+	ck_assert_ptr_nonnull(strstr(error, "is over 1048576 bytes"));
+	free(error);
+	write_file(big, 1048576);
+	config_free(config_load(&flags, &error));
+	free(big);
+}
+END_TEST
+
+START_TEST(flags_win_over_the_file)
+{
+	struct config_flags flags = {.file = path,
+	    .socket = "/flag/x.sock",
+	    .database = "dbname=f",
+	    .state_dir = "st",
+	    .tools_dir = "/flag/tools",
+	    .metrics_listen = "",
+	    .log_level = "error"};
+	char *error = NULL, cwd[4096];
+	struct config *c;
+
+	write_file("socket = \"/file/x.sock\" log_level = debug database_connections = 2", 66);
+	c = config_load(&flags, &error);
+	ck_assert_msg(c != NULL, "%s", error);
+	ck_assert_str_eq(c->socket, "/flag/x.sock");
+	ck_assert_str_eq(c->database, "dbname=f");
+	ck_assert_ptr_nonnull(getcwd(cwd, sizeof cwd));
+	ck_assert_msg(strncmp(c->state_dir, cwd, strlen(cwd)) == 0, "%s", c->state_dir);
+	ck_assert_str_eq(c->tools_dir, "/flag/tools");
+	ck_assert_str_eq(c->log_level, "error");
+	ck_assert_int_eq(c->database_connections, 2);
+	config_free(c);
+	flags.log_level = "loud";
+	ck_assert_ptr_null(config_load(&flags, &error));
+	ck_assert_str_eq(error, "--log-level: must be debug, info, warning or error");
+	free(error);
+	flags.log_level = NULL;
+	flags.metrics_listen = "127.0.0.1:9";
+	ck_assert_ptr_null(config_load(&flags, &error));
+	ck_assert_ptr_nonnull(strstr(error, "no metrics listener"));
+	free(error);
+}
+END_TEST
+
+static char *
+printed(const struct config *config)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	config_print(config, f);
+	fclose(f);
+	return text;
+}
+
+START_TEST(what_is_printed_can_be_read_back)
+{
+	struct config *c =
+	    load("socket_mode = \"0600\" state_dir = \"/a \\\"b\\\" \\\\ \\${HOME}\"\n"
+		 "auto_migrate = true request_timeout = 90s unknown_tools = refuse\n"
+		 "notify { exec = {\"/n\", \"a b\", \"\"} }\n"
+		 "namespace a { wrappers = {\"user:1\", \"group:2\"} }\n");
+	char *first = printed(c), *second;
+	struct config *again;
+
+	again = load(first);
+	second = printed(again);
+	ck_assert_str_eq(first, second);
+	ck_assert_str_eq(again->state_dir, "/a \"b\" \\ ${HOME}");
+	ck_assert_int_eq(again->auto_migrate, CONFIG_MIGRATE_ON);
+	ck_assert_str_eq(again->notify_exec[2], "");
+	ck_assert_str_eq(again->namespaces[0].wrappers[1], "group:2");
+	free(first);
+	free(second);
+	config_free(c);
+	config_free(again);
+}
+END_TEST
+
+START_TEST(passwords_are_not_printed)
+{
+	static const char *const forms[] = {"host=h user=u password='hun ter2' dbname=d",
+	    "postgresql://u:hun%20ter2@h/d", "host=h dbname=d user=u sslpassword='hun ter2'",
+	    "postgres://h/d?user=u&password=hun%20ter2"};
+	char text[256], *out;
+	struct config *c;
+
+	for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+		snprintf(text, sizeof text, "database = \"%s\"", forms[i]);
+		c = load(text);
+		ck_assert_str_eq(c->database, forms[i]);
+		out = printed(c);
+		ck_assert_ptr_null(strstr(out, "ter2"));
+		ck_assert_ptr_nonnull(strstr(out, "password='********'"));
+		ck_assert_ptr_nonnull(strstr(out, "host='h'"));
+		free(out);
+		config_free(c);
+		/* nor does an error repeat them */
+		snprintf(text, sizeof text, "database = \"%s =\"", "host=h password=hun ter2");
+		ck_assert_ptr_null(strstr(error_of(text), "ter2"));
+	}
+}
+END_TEST
+
+START_TEST(log_words_are_those_of_the_log)
+{
+	static const char *const levels[] = {"debug", "info", "warning", "error"};
+	static const char *const formats[] = {"text", "json"};
+	enum log_level level;
+	enum log_format format;
+
+	for (size_t i = 0; i < 4; i++)
+		ck_assert(log_level_parse(levels[i], &level));
+	for (size_t i = 0; i < 2; i++)
+		ck_assert(log_format_parse(formats[i], &format));
+}
+END_TEST
+
+START_TEST(default_places_follow_user_and_environment)
+{
+	struct config_paths p;
+
+	setenv("HOME", "/home/u", 1);
+	setenv("XDG_RUNTIME_DIR", "/run/user/1000", 1);
+	setenv("XDG_CONFIG_HOME", "relative", 1); /* must be ignored */
+	unsetenv("XDG_STATE_HOME");
+	config_paths_default(1000, &p);
+	ck_assert_str_eq(p.socket, "/run/user/1000/effectd/effectd.sock");
+	ck_assert_str_eq(p.state_dir, "/home/u/.local/state/effectd");
+	ck_assert_str_eq(p.tools_dir, "/home/u/.config/effectd/tools.d");
+	ck_assert_str_eq(p.file, "/home/u/.config/effectd/effectd.conf");
+	ck_assert(!p.socket_in_tmp);
+	config_paths_clear(&p);
+	setenv("XDG_STATE_HOME", "/st", 1);
+	setenv("XDG_CONFIG_HOME", "/cf", 1);
+	unsetenv("XDG_RUNTIME_DIR");
+	config_paths_default(1000, &p);
+	ck_assert_str_eq(p.socket, "/tmp/effectd-1000/effectd.sock");
+	ck_assert(p.socket_in_tmp);
+	ck_assert_str_eq(p.state_dir, "/st/effectd");
+	ck_assert_str_eq(p.tools_dir, "/cf/effectd/tools.d");
+	config_paths_clear(&p);
+	config_paths_default(0, &p);
+	ck_assert_str_eq(p.socket, "/run/effectd/effectd.sock");
+	ck_assert_str_eq(p.state_dir, "/var/lib/effectd");
+	ck_assert_str_eq(p.tools_dir, "/etc/effectd/tools.d");
+	ck_assert_str_eq(p.file, "/etc/effectd/effectd.conf");
+	config_paths_clear(&p);
+}
+END_TEST
+
+START_TEST(a_folder_in_tmp_must_be_ours_alone)
+{
+	uid_t uid = geteuid();
+	char socket[160], *why = NULL, *sub;
+	struct stat st;
+
+	sub = xasprintf("%s/run", dir);
+	snprintf(socket, sizeof socket, "%s/effectd.sock", sub);
+	ck_assert(!config_paths_tmp_dir(socket, uid, false, &why));
+	ck_assert_ptr_nonnull(strstr(why, "cannot look at"));
+	free(why);
+	ck_assert(config_paths_tmp_dir(socket, uid, true, NULL));
+	ck_assert_int_eq(stat(sub, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0700);
+	ck_assert(config_paths_tmp_dir(socket, uid, true, NULL));      /* again */
+	ck_assert(!config_paths_tmp_dir(socket, uid + 1, true, NULL)); /* another's */
+	ck_assert_int_eq(chmod(sub, 0710), 0);
+	ck_assert(!config_paths_tmp_dir(socket, uid, true, &why));
+	ck_assert_ptr_nonnull(strstr(why, "yours alone"));
+	free(why);
+	ck_assert_int_eq(rmdir(sub), 0);
+	ck_assert_int_eq(
+	    symlink(dir, sub), 0); /* a link to a good folder is still somebody's link */
+	ck_assert(!config_paths_tmp_dir(socket, uid, true, NULL));
+	free(sub);
+}
+END_TEST
+
+START_TEST(reload_names_what_waits_for_a_restart)
+{
+	struct config *a = load("log_level = info"), *b = load("log_level = debug tools_dir = /x"),
+		      *c = load("log_level = debug socket_mode = \"0600\" database = \"dbname=x\"");
+	const char *keys[2];
+
+	ck_assert_uint_eq(config_restart_keys(a, b, keys, 2), 0);
+	ck_assert_uint_eq(config_restart_keys(a, c, keys, 2), 2);
+	ck_assert_str_eq(keys[0], "socket_mode");
+	ck_assert_str_eq(keys[1], "database");
+	ck_assert_uint_eq(config_restart_keys(a, c, keys, 1), 1);
+	config_free(a);
+	config_free(b);
+	config_free(c);
+}
+END_TEST
+
+START_TEST(a_client_finds_the_socket)
+{
+	char *socket;
+
+	setenv("EFFECTD_SOCKET", "/named.sock", 1);
+	socket = config_default_socket();
+	ck_assert_str_eq(socket, "/named.sock");
+	free(socket);
+	setenv("EFFECTD_SOCKET", "", 1);
+	setenv("XDG_RUNTIME_DIR", dir, 1); /* nothing listens there */
+	socket = config_default_socket();
+	ck_assert_str_eq(socket, "/run/effectd/effectd.sock");
+	free(socket);
+}
+END_TEST
+
+START_TEST(a_user_finds_the_own_socket_first)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	char *socket_path;
+	int fd;
+
+	if (geteuid() == 0) {
+		ck_assert_int_eq(chmod(dir, 0777), 0);
+		ck_assert_int_eq(setresuid(12345, 12345, 0), 0); /* the saved root cleans up */
+	}
+	unsetenv("EFFECTD_SOCKET");
+	setenv("XDG_RUNTIME_DIR", dir, 1);
+	snprintf(sun.sun_path, sizeof sun.sun_path, "%s/effectd", dir);
+	ck_assert_int_eq(mkdir(sun.sun_path, 0700), 0);
+	snprintf(sun.sun_path, sizeof sun.sun_path, "%s/effectd/effectd.sock", dir);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sun, sizeof sun), 0);
+	socket_path = config_default_socket();
+	ck_assert_str_eq(socket_path, sun.sun_path);
+	free(socket_path);
+	close(fd);
+	if (getuid() == 12345)
+		ck_assert_int_eq(setresuid(0, 0, 0), 0);
+}
+END_TEST
+
+int
+main(void)
+{
+	TCase *tc = tap_case("config");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, an_empty_file_gives_the_defaults);
+	tcase_add_test(tc, every_key_is_read);
+	tcase_add_test(tc, an_unknown_key_is_named_with_its_place_and_the_nearest);
+	tcase_add_test(tc, a_bad_value_is_named_with_its_place);
+	tcase_add_test(tc, numbers_are_what_they_look_like);
+	tcase_add_test(tc, durations_need_a_unit_and_stay_in_range);
+	tcase_add_test(tc, a_mode_is_four_octal_digits);
+	tcase_add_test(tc, a_socket_path_ends_at_107_bytes);
+	tcase_add_test(tc, what_is_not_closed_is_an_error);
+	tcase_add_test(tc, the_environment_is_not_asked);
+	tcase_add_test(tc, nothing_is_set_twice);
+	tcase_add_test(tc, sections_hold_names_of_their_kind);
+	tcase_add_test(tc, only_a_regular_file_of_fair_size_is_read);
+	tcase_add_test(tc, flags_win_over_the_file);
+	tcase_add_test(tc, what_is_printed_can_be_read_back);
+	tcase_add_test(tc, passwords_are_not_printed);
+	tcase_add_test(tc, log_words_are_those_of_the_log);
+	tcase_add_test(tc, default_places_follow_user_and_environment);
+	tcase_add_test(tc, a_folder_in_tmp_must_be_ours_alone);
+	tcase_add_test(tc, reload_names_what_waits_for_a_restart);
+	tcase_add_test(tc, a_client_finds_the_socket);
+	tcase_add_test(tc, a_user_finds_the_own_socket_first);
+	return tap_run("config", tc);
+}
