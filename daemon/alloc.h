@@ -1,6 +1,6 @@
 /*
- * Memory of a program: these never return NULL. Out of memory ends the process (exit 71) after one log line;
- * every truth is in PostgreSQL, so a restart loses nothing. libeffect does not use them.
+ * Memory of a program: these never return NULL. Out of memory ends the process (exit 71) after one
+ * log line; every truth is in PostgreSQL, so a restart loses nothing. libeffect does not use them.
  */
 #ifndef EFFECTD_ALLOC_H
 #define EFFECTD_ALLOC_H

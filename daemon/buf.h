@@ -1,6 +1,6 @@
 /*
- * A growing byte buffer with the JSON output verbs everything of ours is written with. Output is compact.
- * The owner frees it with buf_free(); buf_clear() keeps the memory for the next use.
+ * A growing byte buffer with the JSON output verbs everything of ours is written with. Output is
+ * compact. The owner frees it with buf_free(); buf_clear() keeps the memory for the next use.
  */
 #ifndef EFFECTD_BUF_H
 #define EFFECTD_BUF_H

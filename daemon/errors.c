@@ -1,5 +1,6 @@
 /*
- * Lookup of what errors.def says. No error text is made up elsewhere: a module may add `why`, never a new name.
+ * Lookup of what errors.def says. No error text is made up elsewhere: a module may add `why`, never
+ * a new name.
  */
 #include "errors.h"
 

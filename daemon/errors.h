@@ -1,6 +1,6 @@
 /*
- * Error codes. A function that can fail for a reason outside this process returns 0 or a negative ERR_*; a
- * caller must look. Our own bugs are assertions; memory is never a return value (alloc.h).
+ * Error codes. A function that can fail for a reason outside this process returns 0 or a negative
+ * ERR_*; a caller must look. Our own bugs are assertions; memory is never a return value (alloc.h).
  */
 #ifndef EFFECTD_ERRORS_H
 #define EFFECTD_ERRORS_H
