@@ -75,6 +75,21 @@ buf_add_char(struct buf *b, char c)
 }
 
 void
+buf_add_int(struct buf *b, int64_t value)
+{
+	char digits[INT64_TEXT_BYTES], *at = digits + sizeof digits;
+	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+	do {
+		*--at = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest);
+	if (value < 0)
+		*--at = '-';
+	buf_add(b, at, (size_t)(digits + sizeof digits - at));
+}
+
+void
 buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list ap;
@@ -199,17 +214,8 @@ buf_json_member_str(struct buf *b, const char *name, const char *text)
 void
 buf_json_member_int(struct buf *b, const char *name, int64_t value)
 {
-	char digits[INT64_TEXT_BYTES], *at = digits + sizeof digits;
-	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-
 	buf_json_member(b, name);
-	do {
-		*--at = (char)('0' + rest % 10);
-		rest /= 10;
-	} while (rest);
-	if (value < 0)
-		*--at = '-';
-	buf_add(b, at, (size_t)(digits + sizeof digits - at));
+	buf_add_int(b, value);
 }
 
 void

@@ -21,6 +21,7 @@ void buf_add(struct buf *b, const void *data, size_t len);
 void buf_add_str(struct buf *b, const char *text);
 void buf_add_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_add_int(struct buf *b, int64_t value); /* decimal */
 const char *buf_str(struct buf *b); /* adds a NUL behind len; valid until the next add */
 
 /* One JSON string, quoted and escaped; `text` is valid UTF-8 of `len` bytes. */

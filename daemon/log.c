@@ -9,7 +9,6 @@
 #include "buf.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,16 +156,33 @@ add_quoted(const char *value, size_t len)
 	buf_add_char(&line, '"');
 }
 
+/* Three digits, for milliseconds and their decimals. */
+static void
+add_thousandths(int64_t n)
+{
+	buf_add_char(&line, (char)('0' + n / 100));
+	buf_add_char(&line, (char)('0' + n / 10 % 10));
+	buf_add_char(&line, (char)('0' + n % 10));
+}
+
+/* The calendar is asked once a second: a busy daemon writes thousands of lines in it. */
 static void
 add_timestamp(void)
 {
+	static char second[sizeof "YYYY-MM-DDThh:mm:ss."];
+	static time_t second_is = -1;
 	struct timespec now;
 	struct tm tm;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &tm);
-	buf_printf(&line, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ", tm.tm_year + 1900, tm.tm_mon + 1,
-	    tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, now.tv_nsec / 1000000);
+	if (now.tv_sec != second_is) {
+		gmtime_r(&now.tv_sec, &tm);
+		strftime(second, sizeof second, "%Y-%m-%dT%H:%M:%S.", &tm);
+		second_is = now.tv_sec;
+	}
+	buf_add_str(&line, second);
+	add_thousandths(now.tv_nsec / 1000000);
+	buf_add_char(&line, 'Z');
 }
 
 bool
@@ -183,10 +199,13 @@ log_start(struct log_line *l, enum log_level level, const char *event)
 	if (format == LOG_FORMAT_JSON) {
 		buf_add_str(&line, "{\"ts\":\"");
 		add_timestamp();
-		buf_printf(&line, "\",\"level\":\"%s\"", levels[level].name);
+		buf_add_str(&line, "\",\"level\":\"");
+		buf_add_str(&line, levels[level].name);
+		buf_add_char(&line, '"');
 	} else {
 		add_timestamp();
-		buf_printf(&line, " %s", levels[level].name);
+		buf_add_char(&line, ' ');
+		buf_add_str(&line, levels[level].name);
 	}
 	log_str(l, "event", event);
 	return true;
@@ -201,10 +220,9 @@ is_open(const struct log_line *l)
 static void
 add_name(const char *name)
 {
-	if (format == LOG_FORMAT_JSON)
-		buf_printf(&line, ",\"%s\":", name);
-	else
-		buf_printf(&line, " %s=", name);
+	buf_add_str(&line, format == LOG_FORMAT_JSON ? ",\"" : " ");
+	buf_add_str(&line, name);
+	buf_add_str(&line, format == LOG_FORMAT_JSON ? "\":" : "=");
 }
 
 void
@@ -232,7 +250,7 @@ log_int(struct log_line *l, const char *name, int64_t value)
 	if (!is_open(l))
 		return;
 	add_name(name);
-	buf_printf(&line, "%" PRId64, value);
+	buf_add_int(&line, value);
 }
 
 void
@@ -240,8 +258,11 @@ log_ms(struct log_line *l, const char *name, int64_t us)
 {
 	if (!is_open(l))
 		return;
+	assert(us >= 0);
 	add_name(name);
-	buf_printf(&line, "%" PRId64 ".%03" PRId64, us / 1000, us % 1000);
+	buf_add_int(&line, us / 1000);
+	buf_add_char(&line, '.');
+	add_thousandths(us % 1000);
 }
 
 void

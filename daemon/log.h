@@ -46,7 +46,7 @@ void log_str(struct log_line *l, const char *name, const char *value); /* NULL: 
 void log_strn(struct log_line *l, const char *name, const char *value, size_t len);
 void log_int(struct log_line *l, const char *name, int64_t value);
 void log_ms(struct log_line *l, const char *name,
-    int64_t us); /* microseconds, written in ms with three decimals */
+    int64_t us); /* microseconds >= 0, written in ms with three decimals */
 void log_end(struct log_line *l);
 
 /* A line with one member `msg`. Style of the message: lower case, no full stop, then how we go on.
