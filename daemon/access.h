@@ -1,6 +1,7 @@
 /*
- * Who may do what: the peer's credentials (SO_PEERCRED, SO_PEERGROUPS) against the namespace sections of the config.
- * Fail closed: what is not granted is denied, and another namespace's effects are not_found.
+ * Who may do what: the peer's credentials (SO_PEERCRED, SO_PEERGROUPS) against the namespace
+ * sections of the config. Fail closed: what is not granted is denied, and another namespace's
+ * effects are not_found.
  */
 #ifndef EFFECTD_ACCESS_H
 #define EFFECTD_ACCESS_H
@@ -30,22 +31,28 @@ struct access_peer {
 
 struct access; /* the rights in force, built from a config */
 
-/* Names are resolved here (user:NAME, group:NAME), an unknown name is a load error in *ret_error (owned) and NULL. */
+/* Names are resolved here (user:NAME, group:NAME), an unknown name is a load error in *ret_error
+ * (owned) and NULL. */
 struct access *access_new(const struct config *config, char **ret_error);
 void access_free(struct access *access);
 
-/* Reads the credentials of a connected Unix socket. Negative errno-free ERR_DENIED if the kernel does not tell. */
+/* Reads the credentials of a connected Unix socket. Negative errno-free ERR_DENIED if the kernel
+ * does not tell. */
 int access_peer_read(struct access_peer *peer, int fd) must_check;
 /* Computes peer->grants anew (at accept and after a reload). */
 void access_peer_judge(struct access_peer *peer, const struct access *access);
 void access_peer_clear(struct access_peer *peer);
 
 /*
- * The namespace a request of this peer means: `ns` if given (must be one where the peer has one of `roles`), else the only one it has such rights in.
- * ERR_DENIED: none, or not this one (same answer, so that nothing leaks); ERR_INVALID_PARAMS: several, one must be named. *ret_ns is borrowed.
+ * The namespace a request of this peer means: `ns` if given (must be one where the peer has one of
+ * `roles`), else the only one it has such rights in. ERR_DENIED: none, or not this one (same
+ * answer, so that nothing leaks); ERR_INVALID_PARAMS: several, one must be named. *ret_ns is
+ * borrowed.
  */
-int access_namespace(const struct access_peer *peer, const char *ns, unsigned roles, const char **ret_ns) must_check;
-/* Comma-joined namespaces where the peer has one of `roles`: the scope argument of the SQL functions. Empty = none. */
+int access_namespace(
+    const struct access_peer *peer, const char *ns, unsigned roles, const char **ret_ns) must_check;
+/* Comma-joined namespaces where the peer has one of `roles`: the scope argument of the SQL
+ * functions. Empty = none. */
 void access_scope(const struct access_peer *peer, unsigned roles, struct buf *out);
 /* `{"uid":..,"gid":..,"pid":..,"namespaces":[{"name":..,"roles":[..]}]}` for info. */
 void access_peer_json(const struct access_peer *peer, struct buf *out);

@@ -1,6 +1,7 @@
 /*
- * A word from whoever made a row due now (a claim turned unknown, a probe is wanted) to the sweeper, who stands above all of them: it then
- * sweeps at once instead of at its next interval. Nothing is lost if nobody listens: the sweeper's timer finds the row anyway.
+ * A word from whoever made a row due now (a claim turned unknown, a probe is wanted) to the
+ * sweeper, who stands above all of them: it then sweeps at once instead of at its next interval.
+ * Nothing is lost if nobody listens: the sweeper's timer finds the row anyway.
  */
 #ifndef EFFECTD_DUE_H
 #define EFFECTD_DUE_H

@@ -1,10 +1,13 @@
 /*
- * What this boot of the daemon has granted and whether its holder was told: the memory behind re-grants (same `request`), behind
- * `not_told` releases, bound claims, and behind knowing by which policy a result must be redacted. Bounded; what falls out is judged as told (never granted again).
+ * What this boot of the daemon has granted and whether its holder was told: the memory behind
+ * re-grants (same `request`), behind `not_told` releases, bound claims, and behind knowing by which
+ * policy a result must be redacted. Bounded; what falls out is judged as told (never granted
+ * again).
  *
- * The rule (DESIGN 3): the same request gets the same grant again only if this boot granted it and (a) has written no `run` for it, or (b) that line was
- * the last thing written on a connection that has ended and the kernel did not take it whole or the end was ECONNRESET; or (c) an earlier boot of this instance
- * granted it (SQL judges that by instance and boot).
+ * The rule: the same request gets the same grant again only if this boot granted it and
+ * (a) has written no `run` for it, or (b) that line was the last thing written on a connection that
+ * has ended and the kernel did not take it whole or the end was ECONNRESET; or (c) an earlier boot
+ * of this instance granted it (SQL judges that by instance and boot).
  */
 #ifndef EFFECTD_GRANT_H
 #define EFFECTD_GRANT_H
@@ -23,30 +26,37 @@ const struct uuid *grant_boot(void);	 /* UUID made at start */
 int grant_load_instance(const char *state_dir, char **ret_error) must_check;
 
 /*
- * A begin with this request goes to the ledger now. Returns whether p_regrant may be true: a grant for it exists that nobody was told of, or whose line
- * was lost, and no other begin with this request is under way. grant_asked_end() when its answer came (or it was never sent).
+ * A begin with this request goes to the ledger now. Returns whether p_regrant may be true: a grant
+ * for it exists that nobody was told of, or whose line was lost, and no other begin with this
+ * request is under way. grant_asked_end() when its answer came (or it was never sent).
  */
 bool grant_ask(const struct uuid *request);
 void grant_ask_end(const struct uuid *request);
 
-/* The ledger answered `run`: remembers it (or finds it, for a re-grant). Takes a reference to policy. request NULL = none. */
-struct grant *grant_add(const struct uuid *effect, const struct uuid *token, const struct uuid *request, struct tool_policy *policy);
+/* The ledger answered `run`: remembers it (or finds it, for a re-grant). Takes a reference to
+ * policy. request NULL = none. */
+struct grant *grant_add(const struct uuid *effect, const struct uuid *token,
+    const struct uuid *request, struct tool_policy *policy);
 const struct uuid *grant_effect(const struct grant *g);
 const struct uuid *grant_token(const struct grant *g);
 
 /*
- * A client holds a grant whose line it has yet to write, or wrote last: the pointer stays good until grant_unref(), also when the grant was forgotten
- * meanwhile (the calls below then do nothing).
+ * A client holds a grant whose line it has yet to write, or wrote last: the pointer stays good
+ * until grant_unref(), also when the grant was forgotten meanwhile (the calls below then do
+ * nothing).
  */
 struct grant *grant_ref(struct grant *g);
 void grant_unref(struct grant *g);
 
-/* Fate of its `run` line: taken whole by the kernel on `connection`; or the connection ended before that. */
+/* Fate of its `run` line: taken whole by the kernel on `connection`; or the connection ended before
+ * that. */
 void grant_written(struct grant *g, uint64_t connection);
 void grant_unwritten(struct grant *g);
-/* The line was not sent at all, and the caller was told `unavailable`: with a request the grant waits to be asked for again. */
+/* The line was not sent at all, and the caller was told `unavailable`: with a request the grant
+ * waits to be asked for again. */
 void grant_untold(struct grant *g);
-/* A connection ended; `last` is the grant whose line was the last thing written on it, or NULL; `reset` = the end was ECONNRESET. */
+/* A connection ended; `last` is the grant whose line was the last thing written on it, or NULL;
+ * `reset` = the end was ECONNRESET. */
 void grant_connection_end(struct grant *last, bool reset);
 /* Was its `run` told to somebody (written), or may it still be? */
 bool grant_told(const struct grant *g);
@@ -61,6 +71,7 @@ void grant_bind(struct grant *g, uint64_t connection);
 /* Is any claim bound to it? A half-closed connection then stays open. */
 bool grant_has_bound(uint64_t connection);
 /* Calls cb for each claim bound to `connection` and unbinds it (the peer closed it). */
-void grant_each_bound(uint64_t connection, void (*cb)(void *arg, const struct uuid *effect, const struct uuid *token), void *arg);
+void grant_each_bound(uint64_t connection,
+    void (*cb)(void *arg, const struct uuid *effect, const struct uuid *token), void *arg);
 
 #endif

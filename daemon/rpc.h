@@ -1,5 +1,6 @@
 /*
- * JSON-RPC 2.0 text <-> struct: one line in, one line out. Pure: knows no method, no socket, no ledger.
+ * JSON-RPC 2.0 text <-> struct: one line in, one line out. Pure: knows no method, no socket, no
+ * ledger.
  */
 #ifndef EFFECTD_RPC_H
 #define EFFECTD_RPC_H
@@ -10,23 +11,27 @@
 /* A parsed request line. Spans point into the line, which the caller keeps. */
 struct rpc_line {
 	struct json_doc doc;
-	const char *id; /* raw spelling, as it came; NULL when the line had none or none that may be used */
+	const char *id; /* raw spelling, as it came; NULL when the line had none that may be used */
 	size_t id_len;
-	char *method; /* owned, unescaped; NULL where there is none */
-	uint32_t params; /* node, 0 if absent (= {}) */
+	char *method;	   /* owned, unescaped; NULL where there is none */
+	uint32_t params;   /* node, 0 if absent (= {}) */
 	bool notification; /* well formed but without id: does nothing at all */
 	bool blank;	   /* white space only: skipped */
-	int error;	   /* 0 or ERR_PARSE, ERR_INVALID_REQUEST, ERR_INVALID_PARAMS: answer rpc_error() with it, unless notification or blank */
-	char pointer[256]; /* for ERR_INVALID_PARAMS: relative to params ("/args/amount"); "" otherwise */
+	int error; /* 0 or ERR_PARSE, ERR_INVALID_REQUEST, ERR_INVALID_PARAMS: answer rpc_error()
+		      with it, unless notification or blank */
+	char pointer[256]; /* for ERR_INVALID_PARAMS: relative to params ("/args/amount"); ""
+			      otherwise */
 	const char *why;   /* static reason, or NULL */
 };
 
-/* Parses line[0, len) (LF and CR already cut). Always leaves `r` readable; rpc_line_clear() makes it reusable, rpc_line_free() ends it. */
+/* Parses line[0, len) (LF and CR already cut). Always leaves `r` readable; rpc_line_clear() makes
+ * it reusable, rpc_line_free() ends it. */
 void rpc_parse(struct rpc_line *r, const char *line, size_t len);
 void rpc_line_clear(struct rpc_line *r);
 void rpc_line_free(struct rpc_line *r);
 
-/* `{"jsonrpc":"2.0","id":ID,"result":` ... the caller appends the result object and then rpc_result_end(). id NULL = null. */
+/* `{"jsonrpc":"2.0","id":ID,"result":` ... the caller appends the result object and then
+ * rpc_result_end(). id NULL = null. */
 void rpc_result_begin(struct buf *out, const char *id, size_t id_len);
 void rpc_result_end(struct buf *out); /* closing brace and LF */
 
@@ -38,6 +43,7 @@ struct rpc_error_data {
 	bool has_kept, kept;
 };
 /* One whole error line, LF included. `message` NULL = err_meaning(). */
-void rpc_error(struct buf *out, const char *id, size_t id_len, int err, const char *message, const struct rpc_error_data *data);
+void rpc_error(struct buf *out, const char *id, size_t id_len, int err, const char *message,
+    const struct rpc_error_data *data);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Tool policies: tools.d/*.json read all-or-nothing into an immutable set; effective policies and their versions.
- * A set is replaced as a whole at reload; a policy is reference-counted, because rows in flight outlive a reload.
- * Pure but for reading the folder. Knows no ledger.
+ * Tool policies: tools.d/*.json read all-or-nothing into an immutable set; effective policies and
+ * their versions. A set is replaced as a whole at reload; a policy is reference-counted, because
+ * rows in flight outlive a reload. Pure but for reading the folder. Knows no ledger.
  */
 #ifndef EFFECTD_TOOL_H
 #define EFFECTD_TOOL_H
@@ -26,20 +26,22 @@ struct tool_policy {
 	unsigned refs;
 	char *ns, *name;
 	enum tool_class class;
-	bool guarded;		  /* class is accumulate or irreversible: keyed; otherwise begin answers pass */
+	bool guarded; /* class is accumulate or irreversible: keyed; otherwise begin answers pass */
 	struct key_template *key; /* never NULL for guarded tools */
 	bool has_key;		  /* the file named one (else the default template) */
 	struct tool_list ignore, secret, result_secret, keep;
 	struct tool_list fingerprint_skip; /* ignore + secret: what canon_value leaves out */
-	int64_t lease_ms, hold_max_ms, settle_ms, probe_timeout_ms, escalate_after_ms, keep_result_ms, keep_key_ms;
+	int64_t lease_ms, hold_max_ms, settle_ms, probe_timeout_ms, escalate_after_ms,
+	    keep_result_ms, keep_key_ms;
 	int64_t *probe_backoff_ms;
 	size_t n_probe_backoff;
 	int32_t max_attempts, absent_needed;
 	int64_t result_max_bytes;
-	const char *on_error;	/* "unknown", "failed", "released" */
-	const char *on_unknown; /* "probe", "human" */
+	const char *on_error;	     /* "unknown", "failed", "released" */
+	const char *on_unknown;	     /* "probe", "human" */
 	struct tool_list probe_exec; /* argv; n = 0: no probe */
-	char *json;    /* canonical effective policy, the text that goes into effect.tool; secrets are pointers only */
+	char *json; /* canonical effective policy, the text that goes into effect.tool; secrets are
+		       pointers only */
 	int64_t version; /* digest_policy_version(ns, name, json) */
 };
 
@@ -55,43 +57,56 @@ struct tool_finding {
 };
 
 /*
- * Reads dir/*.json in name order (dotfiles skipped; a missing folder is no policies and sets *ret_missing). On any fault returns NULL and sets
- * *ret_error to one line naming file, pointer and rule (caller frees). trust_annotations: config.
+ * Reads dir/*.json in name order (dotfiles skipped; a missing folder is no policies and sets
+ * *ret_missing). On any fault returns NULL and sets *ret_error to one line naming file, pointer and
+ * rule (caller frees). trust_annotations: config.
  */
-struct tool_set *tool_set_load(const char *dir, bool trust_annotations, bool *ret_missing, char **ret_error);
+struct tool_set *tool_set_load(
+    const char *dir, bool trust_annotations, bool *ret_missing, char **ret_error);
 struct tool_set *tool_set_empty(void);
 void tool_set_free(struct tool_set *set); /* policies in use live on */
 
 /*
- * The effective policy of (ns, name), made on first use and kept in the set; a policy that names a namespace wins over one for every namespace.
- * NULL: no such tool; then tool_default() is what `unknown_tools = guard` means: irreversible, default key. Borrowed from the set; take a reference to keep it.
+ * The effective policy of (ns, name), made on first use and kept in the set; a policy that names a
+ * namespace wins over one for every namespace. NULL: no such tool; then tool_default() is what
+ * `unknown_tools = guard` means: irreversible, default key. Borrowed from the set; take a reference
+ * to keep it.
  */
 struct tool_policy *tool_find(struct tool_set *set, const char *ns, const char *name);
 struct tool_policy *tool_default(struct tool_set *set, const char *ns, const char *name);
-/* By version, among all policies that live in this process (also those of replaced sets that are still referenced), or NULL. */
+/* By version, among all policies that live in this process (also those of replaced sets that are
+ * still referenced), or NULL. */
 struct tool_policy *tool_by_version(int64_t version);
 struct tool_policy *tool_ref(struct tool_policy *policy);
 void tool_unref(struct tool_policy *policy);
 /* Does any policy of the set have result_secret pointers? */
 bool tool_set_has_result_secret(const struct tool_set *set);
 
-/* The `tools` method: appends a JSON array of effective policies for the namespaces ns[0, n) with version and findings, as PROTOCOL gives it. */
+/* The `tools` method: appends a JSON array of effective policies for the namespaces ns[0, n) with
+ * version and findings, as daemon/protocol.md gives it. */
 void tool_set_json(struct tool_set *set, char *const *ns, size_t n_ns, struct buf *out);
 /* Lint findings of one effective policy; calls cb for each. Returns their number. */
-size_t tool_lint(const struct tool_policy *policy, void (*cb)(void *arg, const struct tool_finding *f), void *arg);
-/* Calls cb for each loaded policy as its file has it, bound to namespace `ns` (for effectctl tools lint|list offline). */
-void tool_set_each(struct tool_set *set, const char *ns, void (*cb)(void *arg, struct tool_policy *policy), void *arg);
+size_t tool_lint(const struct tool_policy *policy,
+    void (*cb)(void *arg, const struct tool_finding *f), void *arg);
+/* Calls cb for each loaded policy as its file has it, bound to namespace `ns` (for effectctl tools
+ * lint|list offline). */
+void tool_set_each(struct tool_set *set, const char *ns,
+    void (*cb)(void *arg, struct tool_policy *policy), void *arg);
 
-/* `[0-9]{1,9}(ms|s|m|h|d)` up to 3650d -> milliseconds; false if malformed or out of range. Shared with config. */
+/* `[0-9]{1,9}(ms|s|m|h|d)` up to 3650d -> milliseconds; false if malformed or out of range. Shared
+ * with config. */
 bool tool_duration_ms(const char *text, int64_t *ret_ms);
-/* The name of `names` nearest to `word` by edit distance, or NULL if none is near. Shared with config. */
+/* The name of `names` nearest to `word` by edit distance, or NULL if none is near. Shared with
+ * config. */
 const char *tool_nearest(const char *word, const char *const *names, size_t n);
 
 /*
- * Stored form of a result: values at the policy's result_secret pointers become "[secret]", all other bytes stay as they came.
- * Returns true and fills `out` if something was redacted, false if the text may be stored as it is. Text that does not scan strictly
- * (duplicates, surrogates, ...) is still redacted by raw spans.
+ * Stored form of a result: values at the policy's result_secret pointers become "[secret]", all
+ * other bytes stay as they came. Returns true and fills `out` if something was redacted, false if
+ * the text may be stored as it is. Text that does not scan strictly (duplicates, surrogates, ...)
+ * is still redacted by raw spans.
  */
-bool tool_redact_result(const struct tool_policy *policy, const char *text, size_t len, struct buf *out);
+bool tool_redact_result(
+    const struct tool_policy *policy, const char *text, size_t len, struct buf *out);
 
 #endif
