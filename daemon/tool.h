@@ -1,7 +1,8 @@
 /*
- * Tool policies: tools.d/*.json read all-or-nothing into an immutable set; effective policies and
- * their versions. A set is replaced as a whole at reload; a policy is reference-counted, because
- * rows in flight outlive a reload. Pure but for reading the folder. Knows no ledger.
+ * Tool policies: the *.json of tools.d, read all-or-nothing into an immutable set; effective
+ * policies and their versions. A set is replaced as a whole at reload; a policy is
+ * reference-counted, because rows in flight outlive a reload. Pure but for reading the folder.
+ * Knows no ledger.
  */
 #ifndef EFFECTD_TOOL_H
 #define EFFECTD_TOOL_H
@@ -57,9 +58,9 @@ struct tool_finding {
 };
 
 /*
- * Reads dir/*.json in name order (dotfiles skipped; a missing folder is no policies and sets
- * *ret_missing). On any fault returns NULL and sets *ret_error to one line naming file, pointer and
- * rule (caller frees). trust_annotations: config.
+ * Reads the *.json of `dir` in name order (dotfiles skipped; a missing folder is no policies and
+ * sets *ret_missing). On any fault returns NULL and sets *ret_error to one line naming file,
+ * pointer and rule (caller frees). trust_annotations: config.
  */
 struct tool_set *tool_set_load(
     const char *dir, bool trust_annotations, bool *ret_missing, char **ret_error);
