@@ -11,10 +11,10 @@ BUILD = os.environ.get('EFFECTD_BUILD', os.path.join(SRC, 'build'))
 
 def files():
     """Paths below SRC of what is or is about to be in the repository; from a tarball, whatever configure did not make."""
-    git = subprocess.run(['git', '-c', 'safe.directory=*', 'ls-files', '--cached', '--others', '--exclude-standard'],
-                         cwd=SRC, capture_output=True, text=True, check=False)
-    if git.returncode == 0:
-        names = git.stdout.splitlines()
+    if exists('.git'):
+        names = subprocess.run(['git', '-c', 'safe.directory=*', 'ls-files', '--cached', '--others',
+                                '--exclude-standard'], cwd=SRC, capture_output=True, text=True,
+                               check=True).stdout.splitlines()
     else:
         names = []
         for folder, folders, here in os.walk(SRC):
