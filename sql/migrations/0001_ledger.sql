@@ -57,6 +57,7 @@ create table effect.ledger (
   base integer not null default 0,
   extra integer not null default 0,
   probe_no integer not null default 0,
+  tries integer not null default 0,
   absent_n integer not null default 0,
   notice_no integer not null default 0,
   notice_tries integer not null default 0,
@@ -102,6 +103,8 @@ create table effect.event (
   decided_by text,
   outcome effect.outcome,
   reason text,
+  detail text,
+  evidence text,
   result text,
   result_bytes bigint,
   result_sha256 bytea

@@ -1,0 +1,108 @@
+-- effect.begin: claim, or say why not. One row out per row in (sql/README.md has the shapes).
+--
+-- Three passes, each over what the one before left: (1) effects without a row are claimed in one insert; (2) what a
+-- plain read can answer is read: replay and busy; (3) the rest, one by one in ordinal order, by effect.begin_one, which
+-- judges every case by itself and is what a single begin goes through too.
+--
+-- Who could be told `run` twice? Two inserts of one id: the primary key lets one in. An insert and a re-sent insert: the
+-- re-sent one never goes through pass 1 and must find its own token. Two grants of a released row: begin_one holds
+-- the row's lock and looks again under it. The same id twice in one batch: pass 1 takes the first only, pass 3 sees
+-- what pass 1 wrote.
+create or replace function effect.begin(
+  p_id uuid[], p_policy bigint[], p_key text[], p_fingerprint uuid[], p_token uuid[], p_request uuid[],
+  p_lease_ms integer[], p_owner text[], p_run text[], p_step text[], p_turn text[], p_kept text[],
+  p_regrant boolean[], p_within_ms integer[], p_resent boolean[],
+  p_asked_at timestamptz, p_instance uuid, p_boot uuid)
+returns table (
+  ord integer, answer text, attempt integer, token uuid, lease_until timestamptz, lease_ms bigint,
+  protected_until timestamptz, on_error text, state text, claimed_at timestamptz, since timestamptz,
+  next_probe_at timestamptz, owner text, outcome text, decided_by text, done_at timestamptz, result text,
+  result_state text, result_bytes bigint, result_sha256 bytea, kept text, budget text, budget_max integer)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz;
+  v_n integer := coalesce(cardinality(p_id), 0);
+  v_answered integer;
+  v_rest integer[] := '{}';
+  v_i integer;
+begin
+  perform effect.enter(v_n, cardinality(p_policy), cardinality(p_key), cardinality(p_fingerprint), cardinality(p_token),
+    cardinality(p_request), cardinality(p_lease_ms), cardinality(p_owner), cardinality(p_run), cardinality(p_step),
+    cardinality(p_turn), cardinality(p_kept), cardinality(p_regrant), cardinality(p_within_ms),
+    cardinality(p_resent));
+  v_now := effect.now();
+
+  return query
+  with u as (
+    select distinct on (u.id) u.*
+    from unnest(p_id, p_policy, p_key, p_fingerprint, p_token, p_request, p_lease_ms, p_owner, p_run, p_step, p_turn,
+        p_kept, p_within_ms, p_resent)
+      with ordinality as u(id, policy, key, fingerprint, token, request, lease_ms, owner, run, step, turn, kept,
+        within_ms, resent, ord)
+    order by u.id, u.ord
+  ), fresh as materialized (
+    select u.*, coalesce(u.lease_ms, t.lease_ms) as granted_ms, t.keep_key_ms, t.on_error
+    from u join effect.tool t on t.version = u.policy
+    where not u.resent
+      and v_now <= p_asked_at + effect.ms(u.within_ms)
+      and not exists (select from effect.ledger l where l.id = u.id)
+  ), free as materialized (
+    select f.* from fresh f
+    where pg_try_advisory_xact_lock(effect.lock_of(f.id))
+      and (f.request is null or pg_try_advisory_xact_lock(effect.lock_of(f.id, f.request)))
+  ), claimed as (
+    insert into effect.ledger as l (id, token, fingerprint, request, instance, boot, policy, claimed_at, due_at,
+      keep_until, lease_until, attempt, state, key, owner, run, step, turn, kept)
+    select f.id, f.token, f.fingerprint, f.request, case when f.request is not null then p_instance end,
+      case when f.request is not null then p_boot end, f.policy, v_now, v_now + effect.ms(f.granted_ms),
+      v_now + effect.ms(f.keep_key_ms), v_now + effect.ms(f.granted_ms), 1, 'pending', f.key, f.owner, f.run, f.step,
+      f.turn, f.kept
+    from free f
+    on conflict (id) do nothing
+    returning l.id
+  )
+  select f.ord::integer, 'run', 1, f.token, v_now + effect.ms(f.granted_ms), f.granted_ms,
+    v_now + effect.ms(f.keep_key_ms), f.on_error, 'pending', v_now, null::timestamptz, null::timestamptz, null, null,
+    null, null::timestamptz, null, null, null::bigint, null::bytea, null, null, null::integer
+  from claimed c join free f on f.id = c.id;
+  get diagnostics v_answered = row_count;
+  if v_answered = v_n then
+    return;
+  end if;
+
+  for ord, answer, attempt, protected_until, state, claimed_at, lease_until, owner, outcome, decided_by, done_at,
+      result, result_state, result_bytes, result_sha256 in
+    select u.ord::integer,
+      case
+        when u.resent or l.id is null or effect.forgotten(l.state, l.keep_until, v_now)
+          or l.fingerprint is distinct from u.fingerprint or l.request = u.request then null
+        when l.state = 'done' then 'replay'
+        when l.state = 'pending' and l.lease_until > v_now then 'busy'
+      end,
+      l.attempt, l.keep_until, l.state::text, l.claimed_at, l.lease_until, l.owner, l.outcome::text, l.decided_by::text,
+      l.done_at, l.result, l.result_state::text, l.result_bytes, l.result_sha256
+    from unnest(p_id, p_fingerprint, p_token, p_request, p_resent)
+        with ordinality as u(id, fingerprint, token, request, resent, ord)
+      left join effect.ledger l on l.id = u.id
+    where u.resent or l.token is distinct from u.token
+    order by u.ord
+  loop
+    if answer is null then
+      v_rest := v_rest || ord;
+    else
+      return next;
+    end if;
+  end loop;
+
+  foreach v_i in array v_rest loop
+    return query select v_i, o.* from effect.begin_one(p_id[v_i], p_policy[v_i], p_key[v_i], p_fingerprint[v_i],
+      p_token[v_i], p_request[v_i], p_lease_ms[v_i], p_owner[v_i], p_run[v_i], p_step[v_i], p_turn[v_i], p_kept[v_i],
+      p_regrant[v_i], p_asked_at + effect.ms(p_within_ms[v_i]), p_resent[v_i], p_instance, p_boot) o;
+  end loop;
+end
+$$;

@@ -1,0 +1,123 @@
+-- One begin, judged whole: DESIGN's order of decisions. Looks by a plain read; what must change the row locks it without
+-- waiting, looks again, and answers `retry` if anything moved in between. p_not_after: nothing is granted later.
+create or replace function effect.begin_one(
+  p_id uuid, p_policy bigint, p_key text, p_fingerprint uuid, p_token uuid, p_request uuid, p_lease_ms integer,
+  p_owner text, p_run text, p_step text, p_turn text, p_kept text, p_regrant boolean, p_not_after timestamptz,
+  p_resent boolean, p_instance uuid, p_boot uuid,
+  out answer text, out attempt integer, out token uuid, out lease_until timestamptz, out lease_ms bigint,
+  out protected_until timestamptz, out on_error text, out state text, out claimed_at timestamptz,
+  out since timestamptz, out next_probe_at timestamptz, out owner text, out outcome text, out decided_by text,
+  out done_at timestamptz, out result text, out result_state text, out result_bytes bigint, out result_sha256 bytea,
+  out kept text, out budget text, out budget_max integer)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := effect.now();
+  v_tool effect.tool;
+  v_seen effect.ledger;
+  v_row effect.ledger;
+  v_change text; -- what must be done to the row: claim, renew, regrant, lapse, grant
+begin
+  select * into v_tool from effect.tool t where t.version = p_policy;
+  if not found then
+    answer := 'no_tool';
+    return;
+  end if;
+  if p_resent then
+    -- Its own first try may still be committing on a backend whose connection was lost: wait for it, bounded.
+    perform effect.await_lock(effect.lock_of(p_id));
+    v_now := effect.now();
+  end if;
+
+  select * into v_seen from effect.ledger l where l.id = p_id;
+  if not found then
+    v_change := 'claim';
+  elsif v_seen.token = p_token then
+    v_change := 'regrant'; -- only a re-sent entry can meet its own token: its first try was committed
+  elsif effect.forgotten(v_seen.state, v_seen.keep_until, v_now) then
+    v_change := 'renew';
+  elsif v_seen.fingerprint is distinct from p_fingerprint then
+    answer := 'mismatch';
+  elsif v_seen.state = 'done' then
+    answer := 'replay';
+  elsif v_seen.state = 'pending' and v_seen.lease_until <= v_now then
+    v_change := 'lapse';
+  elsif v_seen.state = 'pending' and v_seen.request = p_request and not v_seen.extended
+    and v_seen.instance = p_instance
+    and (case when v_seen.boot = p_boot then p_regrant else true end) then
+    v_change := 'regrant';
+  elsif v_seen.state = 'pending' then
+    answer := 'busy';
+  elsif v_seen.state in ('unknown', 'escalated') then
+    answer := v_seen.state::text;
+  elsif v_seen.attempt - v_seen.base >= v_tool.max_attempts + v_seen.extra then
+    answer := 'exhausted';
+    budget := 'key';
+    budget_max := v_tool.max_attempts + v_seen.extra;
+  else
+    v_change := 'grant';
+  end if;
+
+  if v_change in ('claim', 'renew', 'regrant', 'grant') and v_now > p_not_after then
+    answer := 'late';
+    return;
+  end if;
+  if v_change = 'claim' then
+    answer := effect.claim(p_id, p_policy, p_key, p_fingerprint, p_token, p_request, coalesce(p_lease_ms,
+      v_tool.lease_ms), p_owner, p_run, p_step, p_turn, p_kept, p_instance, p_boot, v_now, v_tool.keep_key_ms,
+      p_resent);
+    if answer <> 'run' then
+      state := 'pending';
+      return;
+    end if;
+  elsif v_change is not null then
+    select * into v_row from effect.ledger l where l.id = p_id for update skip locked;
+    if not found or v_row is distinct from v_seen then
+      answer := 'retry';
+      return;
+    end if;
+    if v_change = 'lapse' then
+      perform effect.turn_unknown(v_row, 'lapsed', null);
+      answer := 'unknown';
+    elsif v_change = 'regrant' then
+      answer := effect.regrant(v_row, v_now, p_instance, p_boot, p_token);
+    else
+      perform effect.grant(v_row, v_change, p_policy, p_fingerprint, p_token, p_request,
+        coalesce(p_lease_ms, v_tool.lease_ms), p_owner, p_run, p_step, p_turn, p_kept, p_instance, p_boot, v_now,
+        v_tool.keep_key_ms);
+      answer := 'run';
+    end if;
+  end if;
+
+  if v_change is not null then
+    select * into v_seen from effect.ledger l where l.id = p_id;
+  end if;
+  if answer in ('mismatch', 'unknown', 'escalated', 'exhausted') then
+    perform effect.note_refused(p_id, v_seen.attempt, answer);
+  end if;
+  attempt := v_seen.attempt;
+  state := v_seen.state;
+  claimed_at := v_seen.claimed_at;
+  lease_until := v_seen.lease_until;
+  protected_until := v_seen.keep_until;
+  owner := v_seen.owner;
+  since := v_seen.since;
+  next_probe_at := effect.next_probe_at(v_seen);
+  kept := v_seen.kept;
+  if answer = 'run' then
+    token := v_seen.token;
+    lease_ms := ceil(extract(epoch from v_seen.lease_until - v_now) * 1000);
+    on_error := (select t.on_error from effect.tool t where t.version = v_seen.policy);
+  elsif answer = 'replay' then
+    outcome := v_seen.outcome;
+    decided_by := v_seen.decided_by;
+    done_at := v_seen.done_at;
+    result := v_seen.result;
+    result_state := v_seen.result_state;
+    result_bytes := v_seen.result_bytes;
+    result_sha256 := v_seen.result_sha256;
+  end if;
+end
+$$;

@@ -1,0 +1,78 @@
+-- A complete by the newest token, on a locked row: the first line of the table of states.
+create or replace function effect.complete_last(
+  p_row effect.ledger, p_tool effect.tool, p_outcome effect.outcome, p_result text, p_bytes bigint, p_sha256 bytea,
+  p_redacted boolean,
+  out answer text, out state text, out outcome text, out already boolean, out next_probe_at timestamptz)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_same boolean;
+  v_row effect.ledger;
+begin
+  answer := 'ok';
+  already := false;
+  if p_row.state = 'done' then
+    v_same := effect.same_result(p_row, p_result, p_bytes, p_sha256);
+    if p_row.outcome = p_outcome and (v_same or p_row.decided_by <> 'caller') then
+      if not v_same then
+        -- It agrees with a probe or a person; the caller's own words are kept beside theirs.
+        perform effect.note(p_row.id, 'late', p_row.attempt, 'the caller agrees', p_by => 'caller',
+          p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
+          p_max => effect.kept_max(p_tool));
+      end if;
+      perform effect.touch(p_row.id);
+      state := 'done';
+      outcome := p_row.outcome;
+      already := true;
+      return;
+    end if;
+    answer := 'conflict';
+    state := 'done';
+    perform effect.note(p_row.id, 'late', p_row.attempt, 'another outcome stands', true, p_by => 'caller',
+      p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
+      p_max => effect.kept_max(p_tool));
+    return;
+  end if;
+
+  if p_outcome = 'failed' and p_row.evidence is not null then
+    -- An earlier attempt landed: a refusal of this one ("already refunded") does not undo that.
+    perform effect.note(p_row.id, 'late', p_row.attempt, 'refused, but an earlier attempt landed', p_by => 'caller',
+      p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
+      p_max => effect.kept_max(p_tool));
+    perform effect.settle_by_evidence(p_row, p_tool);
+    answer := 'conflict';
+    state := 'done';
+    return;
+  end if;
+
+  if p_outcome = 'failed' and p_row.attempt > 1 and p_tool.has_probe
+    and (p_row.state = 'pending' or (p_row.state = 'unknown' and p_row.outcome is not null)) then
+    if p_row.state = 'pending' then
+      v_row := effect.turn_unknown(p_row, 'unknown', 'reported failed, asking the provider first', 'failed');
+      perform effect.keep_report(v_row, p_tool, p_result, p_bytes, p_sha256, p_redacted);
+    else
+      v_row := p_row;
+      perform effect.touch(p_row.id);
+      already := true;
+    end if;
+    state := 'unknown';
+    outcome := 'failed';
+    next_probe_at := effect.next_probe_at(v_row);
+    return;
+  end if;
+
+  if p_row.state = 'released' then
+    perform effect.note(p_row.id, 'late', p_row.attempt, 'reported after the release', true, p_by => 'caller',
+      p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
+      p_max => effect.kept_max(p_tool));
+  elsif p_row.state in ('unknown', 'escalated') then
+    perform effect.note(p_row.id, 'late', p_row.attempt, format('reported while %s', p_row.state), p_by => 'caller',
+      p_outcome => p_outcome);
+  end if;
+  perform effect.settle(p_row, p_tool, p_outcome, 'caller', p_result, p_bytes, p_sha256, p_redacted);
+  state := 'done';
+  outcome := p_outcome;
+end
+$$;

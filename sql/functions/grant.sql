@@ -1,0 +1,36 @@
+-- The next attempt on a locked row: of a released one (p_how = grant), or of one whose key was forgotten (renew), which
+-- starts a new life that goes on numbering attempts. The replaced token goes to event first: it must stay known.
+create or replace function effect.grant(
+  p_row effect.ledger, p_how text, p_policy bigint, p_fingerprint uuid, p_token uuid, p_request uuid,
+  p_lease_ms bigint, p_owner text, p_run text, p_step text, p_turn text, p_kept text, p_instance uuid, p_boot uuid,
+  p_now timestamptz, p_keep_key_ms bigint) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_how = 'renew' then
+    perform effect.note(p_row.id, 'expired', p_row.attempt, p_token => p_row.token);
+  else
+    perform effect.note(p_row.id, 'granted', p_row.attempt + 1, p_token => p_row.token);
+  end if;
+  update effect.ledger l set
+    attempt = p_row.attempt + 1,
+    base = case when p_how = 'renew' then p_row.attempt else l.base end,
+    extra = case when p_how = 'renew' then 0 else l.extra end,
+    keep_until = case when p_how = 'renew' then p_now + effect.ms(p_keep_key_ms)
+      else greatest(l.keep_until, p_now + effect.ms(p_keep_key_ms)) end,
+    state = 'pending', token = p_token, policy = p_policy, fingerprint = p_fingerprint, request = p_request,
+    instance = case when p_request is not null then p_instance end,
+    boot = case when p_request is not null then p_boot end,
+    claimed_at = p_now, lease_until = p_now + effect.ms(p_lease_ms), due_at = p_now + effect.ms(p_lease_ms),
+    owner = p_owner, run = p_run, step = p_step, turn = p_turn, kept = p_kept,
+    ended_at = null, since = null, deadline_at = null, done_at = null, probe_at = null, absent_at = null,
+    evidence = null, result = null, result_bytes = null, result_sha256 = null, result_state = null, outcome = null,
+    decided_by = null, lost = false, extended = false, noticed = false, notice_no = 0, notice_tries = 0, absent_n = 0,
+    tries = 0
+  where l.id = p_row.id and l.token = p_row.token and l.state = p_row.state;
+  if not found then
+    raise exception 'effect % moved under its lock', p_row.id using errcode = 'ZE002';
+  end if;
+end
+$$;

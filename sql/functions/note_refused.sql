@@ -1,0 +1,19 @@
+-- A begin that was told mismatch, unknown, escalated or exhausted leaves an event, at most one a minute for each
+-- effect and decision: a loop gets a trace, not a flood. Two at the same instant: the second leaves none.
+create or replace function effect.note_refused(p_effect uuid, p_attempt integer, p_decision text) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not pg_try_advisory_xact_lock(uuid_hash_extended(p_effect, 2)) then
+    return;
+  end if;
+  if exists (
+    select from effect.event e
+    where e.effect = p_effect and e.kind = 'refused' and e.reason = p_decision
+      and e.at > effect.now() - interval '1 minute') then
+    return;
+  end if;
+  perform effect.note(p_effect, 'refused', p_attempt, p_decision);
+end
+$$;

@@ -1,0 +1,17 @@
+-- effect.release: the wrapper knows that nothing was sent. One row out per row in. p_not_told: the daemon releases a
+-- claim whose `run` nobody was told.
+create or replace function effect.release(
+  p_id uuid[], p_token uuid[], p_scope text[], p_reason text[], p_not_told boolean[])
+returns table (ord integer, answer text, state text, already boolean, attempt integer)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform effect.enter(cardinality(p_id), cardinality(p_token), cardinality(p_scope), cardinality(p_reason),
+    cardinality(p_not_told));
+  for v_i in 1 .. cardinality(p_id) loop
+    return query select v_i, o.* from effect.release_one(p_id[v_i], p_token[v_i], p_scope[v_i], p_reason[v_i],
+      p_not_told[v_i]) o;
+  end loop;
+end
+$$;

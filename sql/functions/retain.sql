@@ -1,0 +1,40 @@
+-- effect.retain: one bounded batch of ageing. Results past keep_result are dropped, keys past keep_key are forgotten. Only
+-- settled rows age; open ones are not even looked at. What must stay known of a forgotten row (its last token, where it
+-- was released or had more than one attempt) goes to event first.
+create or replace function effect.retain(p_rows_max integer, out dropped integer, out deleted integer)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz;
+  v_due uuid[];
+begin
+  perform effect.enter(1, 1);
+  v_now := effect.now();
+  select array_agg(d.id) into v_due
+  from (select l.id from effect.ledger l
+    where l.state in ('released', 'done') and l.due_at <= v_now
+    order by l.due_at
+    limit p_rows_max
+    for update skip locked) as d;
+
+  insert into effect.event (effect, token, at, attempt, kind)
+  select l.id, l.token, v_now, l.attempt, 'expired'
+  from unnest(v_due) as d(id) join effect.ledger l on l.id = d.id
+  where effect.forgotten(l.state, l.keep_until, v_now)
+    and (l.state = 'released' or exists (select from effect.event e where e.effect = l.id))
+  order by l.id;
+  delete from effect.ledger l using unnest(v_due) as d(id)
+  where l.id = d.id and effect.forgotten(l.state, l.keep_until, v_now);
+  get diagnostics deleted = row_count;
+  update effect.ledger l set
+    due_at = l.keep_until,
+    result = null,
+    result_state = case when l.result_state in ('kept', 'redacted') then 'expired' else l.result_state end
+  from unnest(v_due) as d(id)
+  where l.id = d.id;
+  get diagnostics dropped = row_count;
+end
+$$;

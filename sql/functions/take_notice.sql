@@ -1,0 +1,20 @@
+-- Claims the next notice about a locked escalated row before it is sent: the same notice again if nobody took the last
+-- one, else the next reminder. Due again in a minute, unless effect.notified says what became of it.
+create or replace function effect.take_notice(p_row effect.ledger) returns effect.ledger
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_row effect.ledger;
+  v_again boolean := p_row.notice_no > 0 and not p_row.noticed;
+begin
+  update effect.ledger l set
+    notice_no = case when v_again then l.notice_no else l.notice_no + 1 end,
+    notice_tries = case when v_again then l.notice_tries + 1 else 1 end,
+    noticed = false,
+    due_at = effect.now() + interval '1 minute'
+  where l.id = p_row.id and l.state = 'escalated'
+  returning * into strict v_row;
+  return v_row;
+end
+$$;

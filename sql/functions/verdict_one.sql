@@ -1,0 +1,71 @@
+-- One verdict, judged whole. `landed` and `failed` are final, whichever probe of the attempt says so. An `absent` counts
+-- only on an unknown row, from the newest probe, started at least `settle` after the attempt's end and after the absent
+-- counted before; `absent_needed` of them in a row release. Everything else only moves the next probe.
+create or replace function effect.verdict_one(
+  p_id uuid, p_attempt integer, p_probe_no integer, p_verdict text, p_reason text, p_result text, p_bytes bigint,
+  p_sha256 bytea, p_redacted boolean,
+  out answer text, out state text, out outcome text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_hold record;
+  v_standing text;
+  v_row effect.ledger;
+  v_tool effect.tool;
+  v_outcome effect.outcome := case p_verdict when 'landed' then 'succeeded' when 'failed' then 'failed' end;
+  v_text text := case when v_outcome is not null and p_bytes is null then coalesce(p_result, 'null') end;
+  v_kind text := case when p_verdict = 'inconclusive' then 'probe' else 'verdict' end;
+begin
+  if p_verdict not in ('landed', 'failed', 'absent', 'inconclusive') then
+    raise exception 'verdict "%" is none', p_verdict using errcode = 'ZE003';
+  end if;
+  v_hold := effect.hold(p_id, null, null);
+  v_standing := v_hold.standing;
+  v_row := v_hold.held;
+  v_tool := v_hold.tool;
+  if v_standing = 'retry' then
+    answer := 'retry';
+    return;
+  elsif v_standing = 'gone' or p_attempt > v_row.attempt then
+    answer := 'not_found';
+    return;
+  end if;
+
+  answer := 'event';
+  if p_attempt < v_row.attempt and p_verdict = 'landed' then
+    perform effect.earlier_landed(v_row, v_tool, p_attempt, 'verdict', 'probe', p_reason, p_result, p_bytes, p_sha256,
+      p_redacted);
+    answer := 'conflict';
+  elsif p_attempt = v_row.attempt and v_row.state = 'unknown' and v_row.outcome is not null then
+    -- The caller reported `failed`; this is the one word it waited for.
+    perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason), p_by => 'probe',
+      p_outcome => v_outcome);
+    if p_verdict = 'landed' then
+      perform effect.settle(v_row, v_tool, 'succeeded', 'probe', p_result, p_bytes, p_sha256, p_redacted);
+    else
+      perform effect.settle_reported(v_row, v_tool);
+    end if;
+    answer := 'ok';
+  elsif p_attempt = v_row.attempt and v_outcome is not null and v_row.state in ('unknown', 'escalated', 'released') then
+    perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason), v_row.state = 'released',
+      p_by => 'probe', p_outcome => v_outcome);
+    if v_outcome = 'failed' and v_row.evidence is not null then
+      perform effect.settle_by_evidence(v_row, v_tool);
+    else
+      perform effect.settle(v_row, v_tool, v_outcome, 'probe', p_result, p_bytes, p_sha256, p_redacted);
+    end if;
+    answer := 'ok';
+  elsif p_attempt = v_row.attempt and v_row.state = 'unknown' and p_probe_no = v_row.probe_no then
+    perform effect.count_probe(v_row, v_tool, p_verdict, p_reason);
+    answer := 'ok';
+  else
+    perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason),
+      v_row.state = 'done' and v_outcome is not null and p_attempt = v_row.attempt and v_outcome <> v_row.outcome,
+      p_by => 'probe', p_outcome => v_outcome, p_result => v_text, p_bytes => p_bytes, p_sha256 => p_sha256,
+      p_max => effect.kept_max(v_tool));
+  end if;
+  select l.state::text, l.outcome::text into state, outcome from effect.ledger l where l.id = p_id;
+end
+$$;

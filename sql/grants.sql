@@ -1,0 +1,13 @@
+-- Who may do what in SQL. Run after every install and upgrade; idempotent. The daemon's role can call functions and nothing
+-- else; the report role can read views and nothing else.
+revoke all on schema effect from public;
+revoke all on all tables in schema effect from public, effect_daemon, effect_report;
+revoke all on all functions in schema effect from public, effect_daemon, effect_report;
+grant usage on schema effect to effect_daemon, effect_report;
+grant execute on function
+  effect.begin, effect.complete, effect.release, effect.unknown, effect.extend, effect.resolve, effect.get, effect.list,
+  effect.peek, effect.policy_of, effect.sweep, effect.verdict, effect.notified, effect.retain, effect.forget_events,
+  effect.open_counts, effect.stat_add, effect.register_tools, effect.check_invariants, effect.now
+  to effect_daemon;
+grant execute on function effect.id to effect_daemon, effect_report;
+grant select on effect.effects, effect.open_effects, effect.history, effect.incidents, effect.stat to effect_report;
