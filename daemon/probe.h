@@ -1,0 +1,47 @@
+/*
+ * Asking the provider whether an attempt landed: one file a kind of probe (probe_exec.c), all
+ * ending in one upcall. Commands come from this host's policy files only. Any error, and anything
+ * not understood, is `inconclusive`.
+ */
+#ifndef EFFECTD_PROBE_H
+#define EFFECTD_PROBE_H
+
+#include "digest.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum probe_verdict { PROBE_LANDED, PROBE_FAILED, PROBE_ABSENT, PROBE_INCONCLUSIVE };
+
+/* What is asked. Borrowed during probe_start() only. */
+struct probe_ask {
+	char *const *argv; /* exec: n_argv words */
+	size_t n_argv;
+	int64_t timeout_ms;
+	struct uuid effect; /* also the provider key */
+	const char *ns, *tool, *key;
+	int32_t attempt;
+	int64_t claimed_at_us, since_us; /* Unix microseconds */
+	const char *kept;		 /* JSON object, NULL = {} */
+};
+
+struct probe_answer {
+	enum probe_verdict verdict;
+	const char *result; /* raw JSON of landed or failed, NULL = none; valid during `done` */
+	size_t result_len;
+	const char *reason; /* NULL = none; at most REASON_BYTES_MAX bytes of UTF-8 */
+};
+
+struct probe;
+
+/*
+ * Starts it; `done` is called exactly once, later, unless probe_cancel() came first. NULL: it could
+ * not be started, *ret_why (owned by the caller) says why.
+ */
+struct probe *probe_start(const struct probe_ask *ask,
+    void (*done)(void *arg, const struct probe_answer *answer), void *arg, char **ret_why);
+/* Ends it; `done` is not called. */
+void probe_cancel(struct probe *probe);
+const char *probe_verdict_name(enum probe_verdict verdict);
+
+#endif
