@@ -1,5 +1,8 @@
 -- effect.begin: claim, or say why not. One row out per row in (sql/README.md has the shapes).
 --
+-- A key without a row goes on numbering the attempts of its former lives, as far as their events are still kept, so that
+-- a token or a verdict of a former life is never taken for one of this.
+--
 -- Three passes, each over what the one before left: (1) effects without a row are claimed in one insert; (2) what a
 -- plain read can answer is read: replay and busy; (3) the rest, one by one in ordinal order, by effect.begin_one, which
 -- judges every case by itself and is what a single begin goes through too.
@@ -52,21 +55,22 @@ begin
       and v_now <= p_asked_at + effect.ms(u.within_ms)
       and not exists (select from effect.ledger l where l.id = u.id)
   ), free as materialized (
-    select f.* from fresh f
+    select f.*, coalesce((select max(e.attempt) from effect.event e where e.effect = f.id), 0) as base
+    from fresh f
     where pg_try_advisory_xact_lock(effect.lock_of(f.id))
       and (f.request is null or pg_try_advisory_xact_lock(effect.lock_of(f.id, f.request)))
   ), claimed as (
     insert into effect.ledger as l (id, token, fingerprint, request, instance, boot, policy, claimed_at, due_at,
-      keep_until, lease_until, attempt, state, key, owner, run, step, turn, kept)
+      keep_until, lease_until, attempt, base, state, key, owner, run, step, turn, kept)
     select f.id, f.token, f.fingerprint, f.request, case when f.request is not null then p_instance end,
       case when f.request is not null then p_boot end, f.policy, v_now, v_now + effect.ms(f.granted_ms),
-      v_now + effect.ms(f.keep_key_ms), v_now + effect.ms(f.granted_ms), 1, 'pending', f.key, f.owner, f.run, f.step,
-      f.turn, f.kept
+      v_now + effect.ms(f.keep_key_ms), v_now + effect.ms(f.granted_ms), f.base + 1, f.base, 'pending', f.key,
+      f.owner, f.run, f.step, f.turn, f.kept
     from free f
     on conflict (id) do nothing
     returning l.id
   )
-  select f.ord::integer, 'run', 1, f.token, v_now + effect.ms(f.granted_ms), f.granted_ms,
+  select f.ord::integer, 'run', f.base + 1, f.token, v_now + effect.ms(f.granted_ms), f.granted_ms,
     v_now + effect.ms(f.keep_key_ms), f.on_error, 'pending', v_now, null::timestamptz, null::timestamptz, null, null,
     null, null::timestamptz, null, null, null::bigint, null::bytea, null, null, null::integer
   from claimed c join free f on f.id = c.id;

@@ -7,6 +7,8 @@ create or replace function effect.claim(
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_base integer;
 begin
   if not pg_try_advisory_xact_lock(effect.lock_of(p_id)) then
     return case when p_resent or (p_request is not null
@@ -15,12 +17,13 @@ begin
   if p_request is not null and not pg_try_advisory_xact_lock(effect.lock_of(p_id, p_request)) then
     return 'retry';
   end if;
+  v_base := coalesce((select max(e.attempt) from effect.event e where e.effect = p_id), 0);
   insert into effect.ledger (id, token, fingerprint, request, instance, boot, policy, claimed_at, due_at, keep_until,
-    lease_until, attempt, state, key, owner, run, step, turn, kept)
+    lease_until, attempt, base, state, key, owner, run, step, turn, kept)
   values (p_id, p_token, p_fingerprint, p_request, case when p_request is not null then p_instance end,
     case when p_request is not null then p_boot end, p_policy, p_now, p_now + effect.ms(p_lease_ms),
-    p_now + effect.ms(p_keep_key_ms), p_now + effect.ms(p_lease_ms), 1, 'pending', p_key, p_owner, p_run, p_step,
-    p_turn, p_kept)
+    p_now + effect.ms(p_keep_key_ms), p_now + effect.ms(p_lease_ms), v_base + 1, v_base, 'pending', p_key,
+    p_owner, p_run, p_step, p_turn, p_kept)
   on conflict (id) do nothing;
   return case when found then 'run' else 'retry' end;
 end
