@@ -77,6 +77,23 @@ language sql stable as $$
     effect.id(coalesce(p ->> 'ns', 'default'), coalesce(p ->> 'tool', 'probed'), p ->> 'key'))
 $$;
 
+-- An entry: a key, a token named for it, what else.
+create function effect_test.e(p_key text, p_token text, p_more jsonb default '{}') returns jsonb
+language sql immutable as $$
+  select jsonb_build_object('key', p_key, 'token', effect_test.uid(p_key || ' ' || p_token)) || p_more
+$$;
+
+-- Another session of this database with the clock of this one, for dblink.
+create function effect_test.connect(p_name text) returns text
+language sql as $$
+  select dblink_connect(p_name, format('host=%s dbname=%s user=postgres options=''-c effect_test.now=%s''',
+    current_setting('unix_socket_directories'), current_database(), to_char(effect.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.USZ')))
+$$;
+
+-- What another session's function answered.
+create function effect_test.ask(p_name text, p_sql text) returns jsonb
+language sql as $$ select j from dblink(p_name, 'select (' || p_sql || ')::jsonb') as x(j jsonb) $$;
+
 -- One object, or an array of them, as rows.
 create function effect_test.entries(p jsonb) returns table (j jsonb, n bigint)
 language sql immutable as $$
@@ -455,7 +472,7 @@ create function effect_test.picture(p_cell effect_test.transition, p_answer text
   p_after text, p_outcome text, p_by text, p_events text, p_incident text) returns text
 language sql immutable as $$
   select format('%s says %s already %s; then %s %s by %s; events %s incident %s',
-    p_answer,
+    case p_cell.answer when '*' then '*' else p_answer end,
     case p_cell.says when '*' then '*' else coalesce(p_says, '-') end,
     case p_cell.already when '*' then '*' else coalesce(p_already, '-') end,
     case p_cell.after when '*' then '*' else coalesce(p_after, 'none') end,
