@@ -9,18 +9,15 @@
 
 #include "alloc.h"
 #include "config_value.h"
+#include "file.h"
 #include "limits.h"
 #include "text.h"
 
 #include <assert.h>
 #include <confuse.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define FILE_BYTES_MAX 1048576
 #define SENTINEL "effectd_end_of_file"
@@ -430,49 +427,29 @@ parse_text(const char *text)
 	free(whole);
 }
 
-/* The whole text, NUL added, or NULL. Our own reading: a folder as path would make libconfuse's
- * lexer exit. */
+/*
+ * The whole text, or NULL; then *ret_error is set, unless the file may be missing and is. Our own
+ * reading: a folder as path would make libconfuse's lexer exit.
+ */
 static char *
-slurp(const char *path, bool must_exist, char **ret_error)
+read_text(const char *path, bool must_exist, char **ret_error)
 {
-	char *text = NULL;
-	struct stat st;
-	size_t len = 0;
-	ssize_t n;
-	int fd;
+	char *text, *why;
+	bool missing;
+	size_t len;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0) {
-		if (errno != ENOENT || must_exist)
-			*ret_error = xasprintf("%s: cannot be opened: %s", path, strerror(errno));
+	text = file_read(path, FILE_BYTES_MAX, &len, &missing, &why);
+	if (text == NULL) {
+		if (!missing || must_exist)
+			*ret_error = xasprintf("%s: %s", path, why);
+		free(why);
 		return NULL;
 	}
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		*ret_error = xasprintf("%s: is not a regular file", path);
-		goto out;
-	}
-	text = xmalloc(FILE_BYTES_MAX + 2);
-	while (len <= FILE_BYTES_MAX && (n = read(fd, text + len, FILE_BYTES_MAX + 1 - len)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			*ret_error = xasprintf("%s: cannot be read: %s", path, strerror(errno));
-			goto out;
-		}
-		len += (size_t)n;
-	}
-	text[len] = '\0';
-	if (len > FILE_BYTES_MAX)
-		*ret_error = xasprintf("%s: is over %d bytes", path, FILE_BYTES_MAX);
-	else if (strlen(text) != len)
-		*ret_error = xasprintf("%s: holds a NUL byte", path);
-out:
-	close(fd);
-	if (*ret_error != NULL) {
-		free(text);
-		text = NULL;
-	}
-	return text;
+	if (strlen(text) == len)
+		return text;
+	*ret_error = xasprintf("%s: holds a NUL byte", path);
+	free(text);
+	return NULL;
 }
 
 bool
@@ -483,7 +460,7 @@ config_file_read(
 	char *text, *error = NULL;
 
 	assert(parse == NULL);
-	text = slurp(path, must_exist, &error);
+	text = read_text(path, must_exist, &error);
 	if (text != NULL) {
 		parse = &p;
 		parse_text(text);

@@ -22,13 +22,24 @@ struct tool_list {
 	size_t n;
 };
 
-/* An effective policy: every default filled in, bound to one namespace. */
+/*
+ * An effective policy: every default filled in, bound to one namespace.
+ *
+ * `json` is what goes into effect.tool and what SQL parses: RFC 8785, members as in the file.
+ * Always there: name, namespace, class, key (strings), ignore, secret, result_secret, keep (arrays
+ * of pointers), lease, hold_max, settle, probe_timeout, escalate_after, keep_result, keep_key
+ * (durations), probe_backoff (array of durations), max_attempts, absent_needed, result_max
+ * (integers), on_error ("unknown", "failed", "released"), on_unknown ("probe", "human"). Only if
+ * there is one: probe ({"exec": {"argv": [strings]}}). A duration is a string
+ * `[0-9]{1,9}(ms|s|m|h|d)` in the largest unit that divides it, so 60 s is "1m", 24 h is "1d",
+ * nothing is "0s".
+ */
 struct tool_policy {
 	unsigned refs;
 	char *ns, *name;
 	enum tool_class class;
 	bool guarded; /* class is accumulate or irreversible: keyed; otherwise begin answers pass */
-	struct key_template *key; /* never NULL for guarded tools */
+	struct key_template *key; /* never NULL, the default template if the file names none */
 	bool has_key;		  /* the file named one (else the default template) */
 	struct tool_list ignore, secret, result_secret, keep;
 	struct tool_list fingerprint_skip; /* ignore + secret: what canon_value leaves out */
@@ -41,9 +52,10 @@ struct tool_policy {
 	const char *on_error;	     /* "unknown", "failed", "released" */
 	const char *on_unknown;	     /* "probe", "human" */
 	struct tool_list probe_exec; /* argv; n = 0: no probe */
-	char *json; /* canonical effective policy, the text that goes into effect.tool; secrets are
-		       pointers only */
-	int64_t version; /* digest_policy_version(ns, name, json) */
+	char *json;		     /* secrets are pointers only */
+	int64_t version;	     /* digest_policy_version(ns, name, json) */
+	struct tool_policy
+	    *version_next; /* tool.c's: the chain that tool_by_version() looks through */
 };
 
 struct tool_set;
@@ -59,7 +71,7 @@ struct tool_finding {
 
 /*
  * Reads the *.json of `dir` in name order (dotfiles skipped; a missing folder is no policies and
- * sets *ret_missing). On any fault returns NULL and sets *ret_error to one line naming file,
+ * sets *ret_missing). On any fault returns NULL and sets *ret_error to one line naming file, tool,
  * pointer and rule (caller frees). trust_annotations: config.
  */
 struct tool_set *tool_set_load(
@@ -71,7 +83,8 @@ void tool_set_free(struct tool_set *set); /* policies in use live on */
  * The effective policy of (ns, name), made on first use and kept in the set; a policy that names a
  * namespace wins over one for every namespace. NULL: no such tool; then tool_default() is what
  * `unknown_tools = guard` means: irreversible, default key. Borrowed from the set; take a reference
- * to keep it.
+ * to keep it beyond this pass of the loop: of many defaults the oldest are forgotten. `ns` is one
+ * that the config knows, since each pair found is remembered.
  */
 struct tool_policy *tool_find(struct tool_set *set, const char *ns, const char *name);
 struct tool_policy *tool_default(struct tool_set *set, const char *ns, const char *name);
@@ -83,29 +96,27 @@ void tool_unref(struct tool_policy *policy);
 /* Does any policy of the set have result_secret pointers? */
 bool tool_set_has_result_secret(const struct tool_set *set);
 
-/* The `tools` method: appends a JSON array of effective policies for the namespaces ns[0, n) with
- * version and findings, as daemon/protocol.md gives it. */
+/*
+ * The `tools` method: appends a JSON array of the effective policies of the namespaces ns[0, n_ns),
+ * each an object of the policy's members and `version` (a string of decimal digits, since not every
+ * reader of JSON keeps 63 bits) and `findings` (array of {code, pointer, text}).
+ */
 void tool_set_json(struct tool_set *set, char *const *ns, size_t n_ns, struct buf *out);
-/* Lint findings of one effective policy; calls cb for each. Returns their number. */
+/* Lint findings of one policy; calls cb for each, which may not keep it. Returns their number.
+ * Codes: effectd-tools(5). */
 size_t tool_lint(const struct tool_policy *policy,
     void (*cb)(void *arg, const struct tool_finding *f), void *arg);
-/* Calls cb for each loaded policy as its file has it, bound to namespace `ns` (for effectctl tools
- * lint|list offline). */
+/* Calls cb for each loaded policy as its file has it, bound to namespace `ns` unless it names its
+ * own (for effectctl tools lint|list offline). */
 void tool_set_each(struct tool_set *set, const char *ns,
     void (*cb)(void *arg, struct tool_policy *policy), void *arg);
-
-/* `[0-9]{1,9}(ms|s|m|h|d)` up to 3650d -> milliseconds; false if malformed or out of range. Shared
- * with config. */
-bool tool_duration_ms(const char *text, int64_t *ret_ms);
-/* The name of `names` nearest to `word` by edit distance, or NULL if none is near. Shared with
- * config. */
-const char *tool_nearest(const char *word, const char *const *names, size_t n);
 
 /*
  * Stored form of a result: values at the policy's result_secret pointers become "[secret]", all
  * other bytes stay as they came. Returns true and fills `out` if something was redacted, false if
  * the text may be stored as it is. Text that does not scan strictly (duplicates, surrogates, ...)
- * is still redacted by raw spans.
+ * is still redacted by raw spans, all duplicates of a member alike. Text nested deeper than the
+ * scanner goes cannot be looked into: it becomes "[secret]" as a whole.
  */
 bool tool_redact_result(
     const struct tool_policy *policy, const char *text, size_t len, struct buf *out);

@@ -1,0 +1,193 @@
+/*
+ * Advice on one policy: what loads and yet will run effects twice, or stay open, or forget too
+ * early. The codes are stable and stand in effectd-tools(5). What must not load is refused in
+ * tool_parse.c. Findings live for the call-back only.
+ */
+#include "tool.h"
+
+#include "alloc.h"
+#include "json.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEEP_KEY_MS_MIN 86400000 /* what callers of idempotent interfaces have come to expect */
+#define WORD_BYTES_MAX 64
+
+struct lint {
+	const struct tool_policy *policy;
+	void (*cb)(void *arg, const struct tool_finding *f);
+	void *arg;
+	size_t n;
+};
+
+static void found(struct lint *l, const char *code, const char *pointer, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void
+found(struct lint *l, const char *code, const char *pointer, const char *fmt, ...)
+{
+	struct tool_finding f = {.tool = l->policy->name};
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&f.text, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	f.code = xstrdup(code);
+	f.pointer = xstrdup(pointer);
+	l->n++;
+	l->cb(l->arg, &f);
+	free(f.code);
+	free(f.pointer);
+	free(f.text);
+}
+
+/* What a field is by its name. Compared without case, '_' and '-'. */
+static const struct {
+	const char *code, *text;
+	const char *words[16];
+} volatile_fields[] = {
+    {"key_free_text", "is free text, which a model words anew at each try",
+	{"memo", "note", "notes", "message", "text", "body", "description", "comment", "reason",
+	    "summary", "content", "subject"}},
+    {"key_call_id", "is made for one call, so that every repeat has a key of its own",
+	{"nonce", "callid", "toolcallid", "requestid", "traceid", "correlationid", "idempotencykey",
+	    "uuid", "attempt", "retry"}},
+    {"key_clock", "is a reading of the clock, so that a later repeat has a key of its own",
+	{"timestamp", "now", "time", "datetime", "createdat", "updatedat", "requestedat",
+	    "sentat"}},
+};
+
+static void
+lint_field(struct lint *l, const char *pointer)
+{
+	const char *last = strrchr(pointer, '/');
+	char word[WORD_BYTES_MAX];
+	size_t i, j, n = 0;
+
+	for (last = last == NULL ? "" : last + 1; *last != '\0' && n < sizeof word - 1; last++) {
+		if (*last == '_' || *last == '-')
+			continue;
+		word[n++] = *last >= 'A' && *last <= 'Z' ? (char)(*last - 'A' + 'a') : *last;
+	}
+	word[n] = '\0';
+	for (i = 0; i < sizeof volatile_fields / sizeof volatile_fields[0]; i++)
+		for (j = 0; j < 16 && volatile_fields[i].words[j] != NULL; j++)
+			if (strcmp(word, volatile_fields[i].words[j]) == 0)
+				found(l, volatile_fields[i].code, "/key", "'%s' %s", pointer,
+				    volatile_fields[i].text);
+	for (i = 0; i < l->policy->ignore.n; i++)
+		if (json_pointer_under(pointer, l->policy->ignore.items[i]))
+			found(l, "key_ignored", "/key",
+			    "'%s' makes another key and is yet ignored in the fingerprint",
+			    pointer);
+}
+
+static void
+lint_key(struct lint *l)
+{
+	const char *p = key_template_text(l->policy->key), *end;
+	char *name;
+
+	if (!l->policy->has_key) {
+		found(l, "no_key", "/key",
+		    "the default key holds run, step and all args: a model that asks again in "
+		    "other "
+		    "words, or in another step, runs it again");
+		return;
+	}
+	for (p = strchr(p, '{'); p != NULL; p = strchr(end, '{')) {
+		end = strchr(p, '}');
+		if (end == NULL)
+			break;
+		name = xstrndup(p + 1, (size_t)(end - p - 1));
+		if (name[0] == '/')
+			lint_field(l, name);
+		else if (strcmp(name, "turn") == 0)
+			found(l, "key_per_turn", "/key",
+			    "a repeat in a later turn has a key of its own, and runs it again");
+		free(name);
+	}
+}
+
+static void
+lint_probe(struct lint *l)
+{
+	const struct tool_policy *p = l->policy;
+
+	if (p->probe_exec.n > 0) {
+		if (strcmp(p->on_unknown, "human") == 0)
+			found(l, "probe_unused", "/on_unknown",
+			    "'human' leaves the probe unused for open outcomes");
+		else if (p->escalate_after_ms / p->absent_needed < p->settle_ms)
+			found(l, "settle_over_escalate", "/escalate_after",
+			    "a human is asked before the probe can have said absent %d times, "
+			    "'settle' "
+			    "apart",
+			    (int)p->absent_needed);
+		return;
+	}
+	if (p->class == TOOL_IRREVERSIBLE)
+		found(l, "irreversible_without_probe", "/probe",
+		    "every lost answer waits for a human, since nothing can ask the provider");
+	else if (strcmp(p->on_unknown, "probe") == 0)
+		found(l, "probe_missing", "/on_unknown",
+		    "there is no probe, so open outcomes wait for a human");
+}
+
+static void
+lint_times(struct lint *l)
+{
+	const struct tool_policy *p = l->policy;
+
+	if (p->lease_ms > p->hold_max_ms)
+		found(l, "lease_over_hold_max", "/hold_max",
+		    "'hold_max' is below 'lease', so that no claim can be extended");
+	if (p->keep_key_ms < KEEP_KEY_MS_MIN)
+		found(l, "keep_key_short", "/keep_key",
+		    "a repeat later than this runs it again; runs are resumed up to a day later");
+}
+
+static void
+lint_lists(struct lint *l)
+{
+	const struct tool_policy *p = l->policy;
+	char pointer[32];
+	size_t i, j;
+
+	for (i = 0; i < p->keep.n; i++)
+		for (j = 0; j < p->ignore.n; j++) {
+			if (!json_pointer_under(p->keep.items[i], p->ignore.items[j]))
+				continue;
+			snprintf(pointer, sizeof pointer, "/keep/%zu", i);
+			found(l, "keep_ignored", pointer,
+			    "'%s' is kept, and yet ignored: a replay may come for another value",
+			    p->keep.items[i]);
+		}
+}
+
+size_t
+tool_lint(const struct tool_policy *policy, void (*cb)(void *arg, const struct tool_finding *f),
+    void *arg)
+{
+	struct lint l = {.policy = policy, .cb = cb, .arg = arg};
+
+	if (!policy->guarded) {
+		if (policy->has_key || policy->probe_exec.n > 0)
+			found(&l, "guard_unused", policy->has_key ? "/key" : "/probe",
+			    "tools of this class are let pass: key and probe are not used");
+		return l.n;
+	}
+	lint_probe(&l);
+	lint_key(&l);
+	lint_times(&l);
+	lint_lists(&l);
+	if (strcmp(policy->on_error, "released") == 0)
+		found(&l, "error_releases", "/on_error",
+		    "the tool's own error is taken for proof that nothing was sent: an error after "
+		    "sending runs it again");
+	return l.n;
+}

@@ -1,0 +1,235 @@
+/*
+ * One policy file: the strict scanner sees it first (duplicates, depth, surrogates), then cJSON
+ * reads it, and the rules that look at more than one member stand here. Promise: nothing is
+ * guessed; what is misspelt, out of range or of a later version fails with the file, the tool, the
+ * pointer and the rule. Single members are tool_member.c's, advice is tool_lint.c's, the folder is
+ * tool.c's. The policies are the caller's, the cJSON tree lives for one call.
+ */
+#include "tool_parse.h"
+
+#include "alloc.h"
+#include "json.h"
+#include "tool_member.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* MCP's own defaults: not read only, destructive, not idempotent. */
+static bool
+read_hint(
+    struct tool_member_parse *p, const cJSON *annotations, const char *name, bool def, bool *ret)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(annotations, name);
+	char pointer[64];
+
+	if (v != NULL && !cJSON_IsBool(v)) {
+		snprintf(pointer, sizeof pointer, "/annotations/%s", name);
+		return tool_member_fail(p, pointer, "must be true or false");
+	}
+	*ret = v == NULL ? def : cJSON_IsTrue(v);
+	return true;
+}
+
+static bool
+class_from_annotations(struct tool_member_parse *p)
+{
+	const cJSON *a = cJSON_GetObjectItemCaseSensitive(p->object, "annotations");
+	bool reads, idempotent, destructive;
+
+	if (a == NULL)
+		return true;
+	if (!cJSON_IsObject(a))
+		return tool_member_fail(p, "/annotations", "must be an object");
+	if (!read_hint(p, a, "readOnlyHint", false, &reads) ||
+	    !read_hint(p, a, "idempotentHint", false, &idempotent) ||
+	    !read_hint(p, a, "destructiveHint", true, &destructive))
+		return false;
+	if (reads)
+		p->policy->class = TOOL_READ;
+	else if (!destructive)
+		p->policy->class = idempotent ? TOOL_OVERWRITE : TOOL_ACCUMULATE;
+	return true;
+}
+
+/* What is kept must not hold what is secret, whichever of the two pointers is the longer one. */
+static bool
+check_keep(struct tool_member_parse *p)
+{
+	const struct tool_list *keep = &p->policy->keep, *secret = &p->policy->secret;
+	size_t i, j;
+
+	for (i = 0; i < keep->n; i++)
+		for (j = 0; j < secret->n; j++) {
+			if (json_pointer_under(keep->items[i], secret->items[j]))
+				return tool_member_fail(p, "/keep",
+				    "'%s' stands at or under the secret '%s'", keep->items[i],
+				    secret->items[j]);
+			if (json_pointer_under(secret->items[j], keep->items[i]))
+				return tool_member_fail(p, "/keep", "'%s' holds the secret '%s'",
+				    keep->items[i], secret->items[j]);
+		}
+	return true;
+}
+
+static bool
+compile_key(struct tool_member_parse *p)
+{
+	const cJSON *v =
+	    p->object == NULL ? NULL : cJSON_GetObjectItemCaseSensitive(p->object, "key");
+	struct tool_policy *policy = p->policy;
+	char *why = NULL;
+
+	policy->key = key_compile(v == NULL ? KEY_TEMPLATE_DEFAULT : v->valuestring,
+	    policy->secret.items, policy->secret.n, &why);
+	if (policy->key != NULL)
+		return true;
+	tool_member_fail(p, "/key", "%s", why);
+	free(why);
+	return false;
+}
+
+/* What depends on other members, once all are read. */
+static bool
+complete(struct tool_member_parse *p, bool trust_annotations)
+{
+	struct tool_policy *policy = p->policy;
+	bool has_probe = policy->probe_exec.n > 0;
+
+	if (policy->name == NULL)
+		return tool_member_fail(p, "", "'name' is missing");
+	if (!p->has_class) {
+		policy->class = TOOL_IRREVERSIBLE;
+		if (trust_annotations && !class_from_annotations(p))
+			return false;
+	}
+	policy->guarded = policy->class == TOOL_ACCUMULATE || policy->class == TOOL_IRREVERSIBLE;
+	if (!p->has_on_unknown)
+		policy->on_unknown =
+		    policy->class == TOOL_IRREVERSIBLE || has_probe ? "probe" : "human";
+	if (!p->has_escalate_after)
+		policy->escalate_after_ms = has_probe ? 15 * 60000 : 30000;
+	if (!p->has_keep_result) {
+		policy->keep_result_ms = 24 * 3600000;
+		if (policy->keep_result_ms > policy->keep_key_ms)
+			policy->keep_result_ms = policy->keep_key_ms;
+	}
+	if (policy->keep_result_ms > policy->keep_key_ms)
+		return tool_member_fail(p, "/keep_result", "must not be above 'keep_key'");
+	tool_policy_set_skip(policy);
+	return check_keep(p) && compile_key(p);
+}
+
+static bool
+parse_policy(struct tool_parse_list *list, struct tool_member_parse *p, bool trust_annotations)
+{
+	const cJSON *v;
+
+	if (!cJSON_IsObject(p->object)) {
+		p->object = NULL;
+		return tool_member_fail(p, "", "must be an object, the policy of one tool");
+	}
+	p->policy = tool_policy_new();
+	for (v = p->object->child; v != NULL; v = v->next)
+		if (!tool_member_read(p, v))
+			break;
+	if (v != NULL || !complete(p, trust_annotations)) {
+		tool_policy_free(p->policy);
+		return false;
+	}
+	list->items = xrealloc(list->items, (list->n + 1) * sizeof *list->items);
+	list->items[list->n++] = p->policy;
+	return true;
+}
+
+/* cJSON ends strings at an escaped NUL; nothing of ours needs one. Backslashes stand in strings
+ * only. */
+static bool
+has_nul_escape(const char *text)
+{
+	for (text = strchr(text, '\\'); text != NULL; text = strchr(text + 2, '\\'))
+		if (strncmp(text, "\\u0000", 6) == 0)
+			return true;
+	return false;
+}
+
+static int
+line_of(const char *text, size_t offset)
+{
+	int line = 1;
+	size_t i;
+
+	for (i = 0; i < offset; i++)
+		line += text[i] == '\n';
+	return line;
+}
+
+static bool
+scan(struct tool_member_parse *p, const char *text, size_t len)
+{
+	static const char *const faults[] = {[JSON_DUPLICATE] = "the member stands twice",
+	    [JSON_SURROGATE] = "half a surrogate pair",
+	    [JSON_UTF8] = "not UTF-8",
+	    [JSON_OVERFLOW] = "a number beyond any double",
+	    [JSON_DEPTH] = "nested too deep",
+	    [JSON_GRAMMAR] = "not JSON"};
+	struct json_doc doc = {0};
+	struct json_error error;
+	int rc;
+
+	rc = json_scan(&doc, text, len, NULL, &error);
+	json_free(&doc);
+	if (rc != 0)
+		return tool_member_fail(p, error.pointer, "%s (line %d)", faults[error.fault],
+		    line_of(text, error.offset));
+	if (has_nul_escape(text))
+		return tool_member_fail(p, "", "\\u0000 is not taken in policies");
+	return true;
+}
+
+bool
+tool_parse(struct tool_parse_list *list, const char *file, const char *text, size_t len,
+    bool trust_annotations, char **ret_error)
+{
+	struct tool_member_parse p = {.file = file, .index = -1};
+	cJSON *root = NULL, *item;
+	bool ok = false;
+	int i = 0;
+
+	if (!scan(&p, text, len))
+		goto out;
+	root = cJSON_ParseWithLength(text, len);
+	if (root == NULL)
+		abort(); /* out of memory: the scanner is the stricter one */
+	if (!cJSON_IsArray(root)) {
+		p.object = root;
+		ok = parse_policy(list, &p, trust_annotations);
+		goto out;
+	}
+	ok = true;
+	for (item = root->child; item != NULL && ok; item = item->next) {
+		p = (struct tool_member_parse){.file = file, .index = i++, .object = item};
+		ok = parse_policy(list, &p, trust_annotations);
+	}
+out:
+	cJSON_Delete(root);
+	assert(ok == (p.error == NULL));
+	if (!ok)
+		*ret_error = p.error;
+	return ok;
+}
+
+struct tool_policy *
+tool_parse_default(const char *ns, const char *name)
+{
+	struct tool_member_parse p = {.file = "", .index = -1};
+	bool ok;
+
+	p.policy = tool_policy_new();
+	p.policy->ns = xstrdup(ns);
+	p.policy->name = xstrdup(name);
+	ok = complete(&p, false);
+	assert(ok);
+	return p.policy;
+}

@@ -1,0 +1,272 @@
+/*
+ * One policy as a struct: made with the table's defaults, copied for a namespace, printed as the
+ * canonical JSON that goes into the ledger, freed. Promise: the same members give the same bytes
+ * and so the same version, in every process. Reading and judging files is tool_parse.c's, counting
+ * references tool.c's.
+ */
+#include "tool_policy.h"
+
+#include "alloc.h"
+#include "canon.h"
+#include "digest.h"
+#include "json.h"
+#include "limits.h"
+#include "text.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DURATION_MS_MAX (DURATION_DAYS_MAX * 86400000LL)
+#define COUNT_MAX 1000000
+
+const struct tool_policy_member tool_policy_members[] = {
+#define TOOL_MEMBER(member, kind, field, min, max, def, doc) \
+	{#member, TOOL_KIND_##kind, offsetof(struct tool_policy, field), min, max, def},
+#include "tool.def"
+#undef TOOL_MEMBER
+};
+const size_t tool_policy_n_members = sizeof tool_policy_members / sizeof tool_policy_members[0];
+
+const char *const tool_policy_classes[] = {
+    "read", "overwrite", "natural", "accumulate", "irreversible", NULL};
+
+static const char *const backoff_default[] = {"2s", "8s", "30s", "2m", "10m"};
+
+#define N_BACKOFF_DEFAULT (sizeof backoff_default / sizeof backoff_default[0])
+
+static void *
+field(const struct tool_policy *policy, const struct tool_policy_member *m)
+{
+	return (char *)(uintptr_t)policy + m->offset;
+}
+
+static void
+set_default(struct tool_policy *policy, const struct tool_policy_member *m)
+{
+	int64_t value = 0;
+	bool ok;
+
+	if (m->kind == TOOL_KIND_DURATION)
+		ok = text_duration_ms(m->def, &value) && value >= m->min && value <= m->max;
+	else
+		ok = text_int(m->def, m->min, m->max, &value);
+	assert(ok);
+	if (m->kind == TOOL_KIND_COUNT)
+		*(int32_t *)field(policy, m) = (int32_t)value;
+	else
+		*(int64_t *)field(policy, m) = value;
+}
+
+struct tool_policy *
+tool_policy_new(void)
+{
+	struct tool_policy *policy;
+	bool ok;
+	size_t i;
+
+	policy = xcalloc(1, sizeof *policy);
+	policy->refs = 1;
+	for (i = 0; i < tool_policy_n_members; i++)
+		if (tool_policy_members[i].def != NULL)
+			set_default(policy, &tool_policy_members[i]);
+	policy->n_probe_backoff = N_BACKOFF_DEFAULT;
+	policy->probe_backoff_ms = xcalloc(N_BACKOFF_DEFAULT, sizeof *policy->probe_backoff_ms);
+	for (i = 0; i < N_BACKOFF_DEFAULT; i++) {
+		ok = text_duration_ms(backoff_default[i], &policy->probe_backoff_ms[i]);
+		assert(ok);
+	}
+	policy->on_error = "unknown";
+	policy->on_unknown = "human";
+	return policy;
+}
+
+void
+tool_policy_add(struct tool_list *list, const char *item)
+{
+	list->items = xrealloc(list->items, (list->n + 1) * sizeof *list->items);
+	list->items[list->n++] = xstrdup(item);
+}
+
+static void
+free_list(struct tool_list *list)
+{
+	size_t i;
+
+	for (i = 0; i < list->n; i++)
+		free(list->items[i]);
+	free(list->items);
+	*list = (struct tool_list){0};
+}
+
+static struct tool_list
+copy_list(const struct tool_list *list)
+{
+	struct tool_list copy = {0};
+	size_t i;
+
+	for (i = 0; i < list->n; i++)
+		tool_policy_add(&copy, list->items[i]);
+	return copy;
+}
+
+void
+tool_policy_free(struct tool_policy *policy)
+{
+	if (policy == NULL)
+		return;
+	free(policy->ns);
+	free(policy->name);
+	free(policy->json);
+	free(policy->probe_backoff_ms);
+	if (policy->key != NULL)
+		key_template_free(policy->key);
+	free_list(&policy->ignore);
+	free_list(&policy->secret);
+	free_list(&policy->result_secret);
+	free_list(&policy->keep);
+	free_list(&policy->fingerprint_skip);
+	free_list(&policy->probe_exec);
+	free(policy);
+}
+
+void
+tool_policy_set_skip(struct tool_policy *policy)
+{
+	size_t i;
+
+	free_list(&policy->fingerprint_skip);
+	policy->fingerprint_skip = copy_list(&policy->ignore);
+	for (i = 0; i < policy->secret.n; i++)
+		tool_policy_add(&policy->fingerprint_skip, policy->secret.items[i]);
+}
+
+struct tool_policy *
+tool_policy_bind(const struct tool_policy *policy, const char *ns)
+{
+	struct tool_policy *copy;
+	size_t bytes = policy->n_probe_backoff * sizeof *policy->probe_backoff_ms;
+	char *why = NULL;
+
+	copy = xmalloc(sizeof *copy);
+	*copy = *policy; /* numbers, words and flags; everything owned follows */
+	copy->refs = 1;
+	copy->ns = xstrdup(ns);
+	copy->name = xstrdup(policy->name);
+	copy->json = NULL;
+	copy->version = 0;
+	copy->version_next = NULL;
+	copy->key = key_compile(
+	    key_template_text(policy->key), policy->secret.items, policy->secret.n, &why);
+	assert(copy->key != NULL);
+	copy->ignore = copy_list(&policy->ignore);
+	copy->secret = copy_list(&policy->secret);
+	copy->result_secret = copy_list(&policy->result_secret);
+	copy->keep = copy_list(&policy->keep);
+	copy->fingerprint_skip = copy_list(&policy->fingerprint_skip);
+	copy->probe_exec = copy_list(&policy->probe_exec);
+	copy->probe_backoff_ms = xmalloc(bytes);
+	memcpy(copy->probe_backoff_ms, policy->probe_backoff_ms, bytes);
+	return copy;
+}
+
+static void
+print_list(struct buf *b, const struct tool_list *list)
+{
+	size_t i;
+
+	buf_add_char(b, '[');
+	for (i = 0; i < list->n; i++) {
+		if (i > 0)
+			buf_add_char(b, ',');
+		buf_json_string(b, list->items[i], strlen(list->items[i]));
+	}
+	buf_add_char(b, ']');
+}
+
+static void
+print_backoff(struct buf *b, const struct tool_policy *policy)
+{
+	char text[TEXT_DURATION_BYTES];
+	size_t i;
+
+	buf_add_char(b, '[');
+	for (i = 0; i < policy->n_probe_backoff; i++) {
+		text_duration(policy->probe_backoff_ms[i], text);
+		buf_printf(b, "%s\"%s\"", i > 0 ? "," : "", text);
+	}
+	buf_add_char(b, ']');
+}
+
+static void
+print_member(struct buf *b, const struct tool_policy *policy, const struct tool_policy_member *m)
+{
+	const void *p = field(policy, m);
+	char text[TEXT_DURATION_BYTES];
+
+	switch (m->kind) {
+	case TOOL_KIND_NAME:
+	case TOOL_KIND_NAMESPACE:
+	case TOOL_KIND_ON_ERROR:
+	case TOOL_KIND_ON_UNKNOWN:
+		buf_json_member_str(b, m->name, *(char *const *)p);
+		break;
+	case TOOL_KIND_CLASS:
+		buf_json_member_str(b, m->name, tool_policy_classes[policy->class]);
+		break;
+	case TOOL_KIND_TEMPLATE:
+		buf_json_member_str(b, m->name, key_template_text(policy->key));
+		break;
+	case TOOL_KIND_POINTERS:
+		buf_json_member(b, m->name);
+		print_list(b, p);
+		break;
+	case TOOL_KIND_DURATION:
+		text_duration(*(const int64_t *)p, text);
+		buf_json_member_str(b, m->name, text);
+		break;
+	case TOOL_KIND_COUNT:
+		buf_json_member_int(b, m->name, *(const int32_t *)p);
+		break;
+	case TOOL_KIND_BYTES:
+		buf_json_member_int(b, m->name, *(const int64_t *)p);
+		break;
+	case TOOL_KIND_PROBE:
+		if (policy->probe_exec.n == 0)
+			break;
+		buf_json_member(b, m->name);
+		buf_add_str(b, "{\"exec\":{\"argv\":");
+		print_list(b, &policy->probe_exec);
+		buf_add_str(b, "}}");
+		break;
+	case TOOL_KIND_BACKOFF:
+		buf_json_member(b, m->name);
+		print_backoff(b, policy);
+		break;
+	}
+}
+
+void
+tool_policy_seal(struct tool_policy *policy)
+{
+	struct buf plain = {0}, canonical = {0};
+	struct json_doc doc = {0};
+	struct json_error error;
+	int rc;
+	size_t i;
+
+	assert(policy->ns != NULL && policy->name != NULL && policy->key != NULL);
+	buf_add_char(&plain, '{');
+	for (i = 0; i < tool_policy_n_members; i++)
+		print_member(&plain, policy, &tool_policy_members[i]);
+	buf_add_char(&plain, '}');
+	rc = json_scan(&doc, plain.data, plain.len, NULL, &error);
+	assert(rc == 0); /* all of it was read strictly before */
+	canon_value(&canonical, &doc, 0, NULL, 0);
+	json_free(&doc);
+	buf_free(&plain);
+	free(policy->json);
+	policy->json = xstrndup(canonical.data, canonical.len);
+	policy->version = digest_policy_version(policy->ns, policy->name, policy->json);
+	buf_free(&canonical);
+}
