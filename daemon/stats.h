@@ -1,23 +1,39 @@
 /*
  * What was decided, how often and how fast: counts per (minute, namespace, tool, decision) with a
- * log2 histogram of milliseconds, gathered in memory and added to effect.stat every few seconds, so
- * that all daemons' numbers end up in one place. Counting never fails and never waits; while the
- * ledger is away the counts are kept (bounded: past that, minutes are merged, then new names are
- * dropped and their number is logged).
+ * log2 histogram of milliseconds, gathered in memory. Counting never fails and never waits. While
+ * nobody takes the counts they are kept, bounded: past the bound a known name's counts go to its
+ * newest minute, and new names are dropped.
  */
 #ifndef EFFECTD_STATS_H
 #define EFFECTD_STATS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
+
+#define STATS_LOG2_N 32 /* histogram places: less than 1 ms, 2 ms, 4 ms ... */
 
 /* One decision taken `ms` milliseconds after its line was read. Strings are copied. */
 void stats_count(const char *ns, const char *tool, const char *decision, int64_t ms);
 
-/* Open rows as the ledger last told (info, metrics). False while it never did: the rets are then
- * untouched. */
+struct stats_entry {
+	LIST_ENTRY(stats_entry) hash_link;
+	TAILQ_ENTRY(stats_entry) link;
+	int64_t minute_us; /* Unix microseconds, by this host's clock */
+	char *ns, *tool, *decision;
+	int64_t n;
+	int64_t ms_log2[STATS_LOG2_N];
+};
+
+/* The oldest entry, now the caller's, or NULL. */
+struct stats_entry *stats_take(void);
+/* It could not be stored: counted again. Takes it. */
+void stats_put_back(struct stats_entry *entry);
+void stats_entry_free(struct stats_entry *entry);
+unsigned stats_n(void); /* entries held */
+
+/* Open rows as the ledger last told. False while it never did: the rets are then untouched. */
 bool stats_open_counts(int64_t *ret_pending, int64_t *ret_unknown, int64_t *ret_escalated);
-/* The sweeper tells them. */
 void stats_set_open_counts(int64_t pending, int64_t unknown, int64_t escalated);
 
 #endif

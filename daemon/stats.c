@@ -1,0 +1,183 @@
+/*
+ * Counts in memory. Promise: one hash look-up a count, no more than ENTRIES_MAX entries however
+ * many names come. Bringing them to the ledger is upkeep.c's. Owns its entries until they are
+ * taken.
+ */
+#include "stats.h"
+
+#include "alloc.h"
+#include "log.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ENTRIES_MAX 8192
+#define BUCKETS 4096
+#define MINUTE_S 60
+
+static LIST_HEAD(, stats_entry) buckets[BUCKETS]; /* by name; of one name the newest minute first */
+static TAILQ_HEAD(, stats_entry) entries = TAILQ_HEAD_INITIALIZER(entries); /* oldest first */
+static unsigned n_entries;
+static uint64_t n_dropped;
+static bool has_open_counts;
+static int64_t open_pending, open_unknown, open_escalated;
+
+/* FNV-1a, the NUL included as a separator. */
+static uint32_t
+stats_hash(uint32_t hash, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	do {
+		hash = (hash ^ *p) * 16777619U;
+	} while (*p++);
+	return hash;
+}
+
+static uint32_t
+stats_bucket(const char *ns, const char *tool, const char *decision)
+{
+	return stats_hash(stats_hash(stats_hash(2166136261U, ns), tool), decision) % BUCKETS;
+}
+
+static int64_t
+stats_minute_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)(now.tv_sec - now.tv_sec % MINUTE_S) * 1000000;
+}
+
+static void
+stats_link(struct stats_entry *e)
+{
+	uint32_t bucket = stats_bucket(e->ns, e->tool, e->decision);
+
+	LIST_INSERT_HEAD(&buckets[bucket], e, hash_link);
+	TAILQ_INSERT_TAIL(&entries, e, link);
+	n_entries++;
+}
+
+/* The entry to count in; NULL: no room for a new name. */
+static struct stats_entry *
+stats_entry_of(int64_t minute_us, const char *ns, const char *tool, const char *decision)
+{
+	struct stats_entry *e, *newest = NULL;
+
+	LIST_FOREACH (e, &buckets[stats_bucket(ns, tool, decision)], hash_link) {
+		if (strcmp(e->tool, tool) != 0 || strcmp(e->decision, decision) != 0 ||
+		    strcmp(e->ns, ns) != 0)
+			continue;
+		if (e->minute_us == minute_us)
+			return e;
+		if (!newest)
+			newest = e;
+	}
+	if (n_entries >= ENTRIES_MAX)
+		return newest;
+	e = xcalloc(1, sizeof *e);
+	e->minute_us = minute_us;
+	e->ns = xstrdup(ns);
+	e->tool = xstrdup(tool);
+	e->decision = xstrdup(decision);
+	stats_link(e);
+	return e;
+}
+
+static void
+stats_dropped(int64_t n)
+{
+	if (n_dropped == 0)
+		log_warn("stats",
+		    "no room for the counts of another name, dropping such until there is");
+	n_dropped += (uint64_t)n;
+}
+
+void
+stats_count(const char *ns, const char *tool, const char *decision, int64_t ms)
+{
+	struct stats_entry *e = stats_entry_of(stats_minute_us(), ns, tool, decision);
+	unsigned place = 0;
+
+	if (!e) {
+		stats_dropped(1);
+		return;
+	}
+	while (ms > 0 && place < STATS_LOG2_N - 1) {
+		ms >>= 1;
+		place++;
+	}
+	e->n++;
+	e->ms_log2[place]++;
+}
+
+struct stats_entry *
+stats_take(void)
+{
+	struct stats_entry *e = TAILQ_FIRST(&entries);
+
+	if (!e)
+		return NULL;
+	TAILQ_REMOVE(&entries, e, link);
+	LIST_REMOVE(e, hash_link);
+	n_entries--;
+	if (n_dropped > 0)
+		log_warn(
+		    "stats", "dropped %llu counts for want of room", (unsigned long long)n_dropped);
+	n_dropped = 0;
+	return e;
+}
+
+void
+stats_put_back(struct stats_entry *e)
+{
+	struct stats_entry *same = stats_entry_of(e->minute_us, e->ns, e->tool, e->decision);
+
+	if (same) {
+		same->n += e->n;
+		for (int i = 0; i < STATS_LOG2_N; i++)
+			same->ms_log2[i] += e->ms_log2[i];
+	} else {
+		stats_dropped(e->n);
+	}
+	stats_entry_free(e);
+}
+
+void
+stats_entry_free(struct stats_entry *e)
+{
+	if (!e)
+		return;
+	free(e->ns);
+	free(e->tool);
+	free(e->decision);
+	free(e);
+}
+
+unsigned
+stats_n(void)
+{
+	return n_entries;
+}
+
+bool
+stats_open_counts(int64_t *ret_pending, int64_t *ret_unknown, int64_t *ret_escalated)
+{
+	if (!has_open_counts)
+		return false;
+	*ret_pending = open_pending;
+	*ret_unknown = open_unknown;
+	*ret_escalated = open_escalated;
+	return true;
+}
+
+void
+stats_set_open_counts(int64_t pending, int64_t unknown, int64_t escalated)
+{
+	has_open_counts = true;
+	open_pending = pending;
+	open_unknown = unknown;
+	open_escalated = escalated;
+}

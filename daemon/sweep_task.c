@@ -1,0 +1,418 @@
+/*
+ * Probes and notices under way. A task waits for room (notices only), runs, and is told to the
+ * ledger; then it ends.
+ *
+ * Promises: a bounded number runs at a time, no more of it by one tool than leaves room for the
+ * others; every probe that was taken is answered, `inconclusive` if it could not even be started; a
+ * result is stored only as the row's own policy allows; commands come from this host's files. Owns
+ * its tasks; holds a reference to each one's policy.
+ */
+#include "sweep_task.h"
+
+#include "alloc.h"
+#include "batch.h"
+#include "json.h"
+#include "log.h"
+#include "loop.h"
+#include "notify.h"
+#include "probe.h"
+#include "waiting.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define PROBES_MAX 32
+#define NOTICES_MAX 8
+#define FEW_FDS 768 /* fewer descriptors than this: */
+#define PROBES_MAX_FEW 4
+#define NOTICES_MAX_FEW 1
+#define TOOL_SHARE(n)                                                                             \
+	((n) - (n) / 4) /* of the probes may be one tool's, so that a provider that hangs starves \
+			   no other */
+#define TELL_MS 60000	/* how long a word waits for the ledger; then the row is due again anyway */
+#define NOTICE_WAIT_MS \
+	45000 /* a notice waits for room; after a minute the ledger hands it out again */
+
+enum task_kind { TASK_PROBE, TASK_NOTICE };
+enum task_state { TASK_WAITS, TASK_RUNS, TASK_TOLD };
+
+struct task {
+	struct batch_item item;
+	TAILQ_ENTRY(task) link; /* in `tasks` */
+	enum task_kind kind;
+	enum task_state state;
+	struct sweep_order order; /* its texts are owned, kept is NULL */
+	char *ns, *tool, *key, *order_reason;
+	struct tool_policy *policy; /* NULL = none on this host */
+	struct probe *probe;
+	struct notify *notify;
+	char *const *argv; /* notices; borrowed from a config, which lives on */
+	int64_t queued_ms;
+	/* what is told: */
+	enum probe_verdict verdict;
+	bool taken;
+	char *reason; /* NULL = none */
+	struct buf result;
+	uint8_t sha256[SHA256_BYTES];
+};
+
+static TAILQ_HEAD(, task) tasks = TAILQ_HEAD_INITIALIZER(tasks);
+static void (*ended_cb)(void);
+static unsigned probes_max = PROBES_MAX, notices_max = NOTICES_MAX;
+
+static const struct batch_statement verdict_statement = {
+    .name = "verdict",
+    .sql = "select ord, answer, state, outcome from effect.verdict($1, $2, $3, $4, $5, $6, $7, $8, "
+	   "$9)",
+    .kind = BATCH_WRITE,
+    .n_columns = 9,
+    .columns = {PGTYPE_UUID, PGTYPE_INT4, PGTYPE_INT4, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT,
+	PGTYPE_INT8, PGTYPE_BYTEA, PGTYPE_BOOL},
+    .within_column = -1,
+    .resent_column = -1,
+};
+
+static const struct batch_statement notified_statement = {
+    .name = "notified",
+    .sql = "select ord, answer from effect.notified($1, $2, $3, $4)",
+    .kind = BATCH_WRITE,
+    .n_columns = 4,
+    .columns = {PGTYPE_UUID, PGTYPE_INT4, PGTYPE_BOOL, PGTYPE_TEXT},
+    .within_column = -1,
+    .resent_column = -1,
+};
+
+static void task_start_notices(void);
+
+void
+sweep_task_init(void (*ended)(void))
+{
+	struct rlimit limit;
+
+	ended_cb = ended;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FEW_FDS) {
+		probes_max = PROBES_MAX_FEW;
+		notices_max = NOTICES_MAX_FEW;
+	}
+}
+
+static unsigned
+tasks_n(enum task_kind kind, enum task_state state)
+{
+	struct task *t;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (t, &tasks, link)
+		n += t->kind == kind && t->state == state;
+	return n;
+}
+
+unsigned
+sweep_task_probe_room(void)
+{
+	return probes_max - tasks_n(TASK_PROBE, TASK_RUNS);
+}
+
+bool
+sweep_task_notify_room(void)
+{
+	return tasks_n(TASK_NOTICE, TASK_WAITS) == 0;
+}
+
+static struct task *
+task_new(enum task_kind kind, const struct sweep_order *order)
+{
+	struct task *t = xcalloc(1, sizeof *t);
+
+	t->kind = kind;
+	t->order = *order;
+	t->order.ns = t->ns = xstrdup(order->ns);
+	t->order.tool = t->tool = xstrdup(order->tool);
+	t->order.key = t->key = xstrdup(order->key);
+	t->order_reason = order->reason ? xstrdup(order->reason) : NULL;
+	t->order.reason = t->order_reason;
+	t->order.kept = NULL;
+	TAILQ_INSERT_TAIL(&tasks, t, link);
+	return t;
+}
+
+static void
+task_end(struct task *t)
+{
+	TAILQ_REMOVE(&tasks, t, link);
+	if (t->policy)
+		tool_unref(t->policy);
+	free(t->ns);
+	free(t->tool);
+	free(t->key);
+	free(t->order_reason);
+	free(t->reason);
+	buf_free(&t->result);
+	free(t);
+}
+
+static void
+task_log(const struct task *t, const char *event, const char *what, const char *state)
+{
+	char effect[UUID_TEXT_BYTES];
+	struct log_line l;
+
+	if (!log_start(&l, LOG_LEVEL_INFO, event))
+		return;
+	uuid_text(&t->order.effect, effect);
+	log_str(&l, "ns", t->ns);
+	log_str(&l, "tool", t->tool);
+	log_str(&l, "key", t->key);
+	log_str(&l, "effect", effect);
+	log_int(&l, "attempt", t->order.attempt);
+	log_str(&l, t->kind == TASK_PROBE ? "verdict" : "taken", what);
+	log_str(&l, "state", state);
+	log_str(&l, "reason", t->reason);
+	log_end(&l);
+}
+
+/* ---- what became of it ---- */
+
+static void
+task_told_cb(struct batch_item *item, int err, const struct batch_row *row)
+{
+	struct task *t = (struct task *)(void *)item;
+	bool probe = t->kind == TASK_PROBE;
+	const char *what = probe ? probe_verdict_name(t->verdict) : t->taken ? "yes" : "no";
+
+	if (err == 0) {
+		task_log(t, probe ? "verdict" : "notified", what,
+		    probe ? batch_text(row, 2, NULL) : NULL);
+		/* also an inconclusive one is news to whoever waits for a word */
+		if (probe)
+			waiting_wake(&t->order.effect);
+	} else {
+		log_warn("sweep",
+		    "what became of a %s could not be recorded (%s), the row will be due again",
+		    probe ? "probe" : "notice", err_name(err));
+	}
+	task_end(t);
+}
+
+static void
+task_tell(struct task *t, const struct batch_statement *statement)
+{
+	assert(offsetof(struct task, item) == 0 && t->state != TASK_TOLD);
+	t->state = TASK_TOLD;
+	t->item.statement = statement;
+	t->item.deadline_ms = loop_now_ms() + TELL_MS;
+	t->item.done = task_told_cb;
+	batch_add(&t->item);
+	ended_cb();
+}
+
+/*
+ * The stored form of a result. Which parts are secret is the business of the policy that the claim
+ * was made under; where this process does not hold it, nothing but size and hash is told.
+ */
+static void
+task_result(struct task *t, const struct probe_answer *answer, struct pgvalue *columns)
+{
+	bool own = t->policy && t->policy->version == t->order.policy, redacted;
+
+	columns[5] = columns[6] = columns[7] = pg_null();
+	columns[8] = pg_bool(false);
+	if (!answer || !answer->result)
+		return;
+	if (!own || !json_utf8(answer->result, answer->result_len)) {
+		digest_sha256(answer->result, answer->result_len, t->sha256);
+		columns[6] = pg_int8((int64_t)answer->result_len);
+		columns[7] = pg_textn((const char *)t->sha256, sizeof t->sha256);
+		return;
+	}
+	redacted = tool_redact_result(t->policy, answer->result, answer->result_len, &t->result);
+	if (!redacted) {
+		buf_clear(&t->result);
+		buf_add(&t->result, answer->result, answer->result_len);
+	}
+	columns[5] = pg_textn(t->result.data, t->result.len);
+	columns[8] = pg_bool(redacted);
+}
+
+static void
+task_verdict(struct task *t, enum probe_verdict verdict, const char *reason,
+    const struct probe_answer *answer)
+{
+	struct pgvalue *columns = t->item.columns;
+
+	t->verdict = verdict;
+	t->reason = reason ? xstrdup(reason) : NULL;
+	columns[0] = pg_uuid(&t->order.effect);
+	columns[1] = pg_int4(t->order.attempt);
+	columns[2] = pg_int4(t->order.probe_no);
+	columns[3] = pg_text(probe_verdict_name(verdict));
+	columns[4] = pg_text(t->reason);
+	task_result(t, answer, columns);
+	task_tell(t, &verdict_statement);
+}
+
+static void
+task_notified(struct task *t, const char *why)
+{
+	struct pgvalue *columns = t->item.columns;
+
+	t->taken = why == NULL;
+	t->reason = why ? xstrdup(why) : NULL;
+	columns[0] = pg_uuid(&t->order.effect);
+	columns[1] = pg_int4(t->order.notice_no);
+	columns[2] = pg_bool(t->taken);
+	columns[3] = pg_text(t->reason);
+	task_tell(t, &notified_statement);
+}
+
+/* ---- probes ---- */
+
+static void
+task_probe_cb(void *arg, const struct probe_answer *answer)
+{
+	struct task *t = arg;
+
+	t->probe = NULL;
+	task_verdict(t, answer->verdict, answer->reason, answer);
+}
+
+static bool
+task_tool_has_share(const struct task *mine)
+{
+	struct task *t;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (t, &tasks, link)
+		n += t->kind == TASK_PROBE && t->state == TASK_RUNS &&
+		    strcmp(t->tool, mine->tool) == 0 && strcmp(t->ns, mine->ns) == 0;
+	return n < TOOL_SHARE(probes_max);
+}
+
+static void
+task_ask(struct task *t, const char *kept)
+{
+	const struct sweep_order *o = &t->order;
+	struct probe_ask ask = {.argv = t->policy->probe_exec.items,
+	    .n_argv = t->policy->probe_exec.n,
+	    .timeout_ms = o->probe_timeout_ms,
+	    .effect = o->effect,
+	    .ns = o->ns,
+	    .tool = o->tool,
+	    .key = o->key,
+	    .attempt = o->attempt,
+	    .claimed_at_us = o->claimed_at_us,
+	    .since_us = o->since_us,
+	    .kept = kept};
+	char *why = NULL;
+
+	t->probe = probe_start(&ask, task_probe_cb, t, &why);
+	if (t->probe) {
+		t->state = TASK_RUNS;
+		return;
+	}
+	task_verdict(t, PROBE_INCONCLUSIVE, why, NULL);
+	free(why);
+}
+
+void
+sweep_task_probe(const struct sweep_order *order, struct tool_set *tools)
+{
+	struct task *t = task_new(TASK_PROBE, order);
+	struct tool_policy *policy = tool_by_version(order->policy);
+
+	if (!policy)
+		policy = tool_find(tools, order->ns, order->tool);
+	if (policy)
+		t->policy = tool_ref(policy);
+	if (!policy)
+		task_verdict(t, PROBE_INCONCLUSIVE, "this host has no policy of the tool", NULL);
+	else if (!task_tool_has_share(t))
+		task_verdict(
+		    t, PROBE_INCONCLUSIVE, "too many probes of the tool are under way", NULL);
+	else
+		task_ask(t, order->kept);
+}
+
+/* ---- notices ---- */
+
+static void
+task_notify_cb(void *arg, const char *why)
+{
+	struct task *t = arg;
+
+	t->notify = NULL;
+	task_notified(t, why);
+	task_start_notices();
+}
+
+static void
+task_send(struct task *t)
+{
+	const struct sweep_order *o = &t->order;
+	struct notify_notice notice = {.effect = o->effect,
+	    .ns = o->ns,
+	    .tool = o->tool,
+	    .key = o->key,
+	    .attempt = o->attempt,
+	    .notice_no = o->notice_no,
+	    .since_us = o->since_us,
+	    .reason = o->reason};
+	char *why = NULL;
+
+	t->notify = notify_send(t->argv, &notice, task_notify_cb, t, &why);
+	if (t->notify) {
+		t->state = TASK_RUNS;
+		return;
+	}
+	task_notified(t, why);
+	free(why);
+}
+
+static void
+task_start_notices(void)
+{
+	unsigned n = tasks_n(TASK_NOTICE, TASK_RUNS);
+	int64_t now_ms = loop_now_ms();
+	struct task *t, *next;
+
+	for (t = TAILQ_FIRST(&tasks); t && n < notices_max; t = next) {
+		next = TAILQ_NEXT(t, link);
+		if (t->kind != TASK_NOTICE || t->state != TASK_WAITS)
+			continue;
+		if (now_ms - t->queued_ms > NOTICE_WAIT_MS) {
+			task_end(t);
+			continue;
+		}
+		task_send(t);
+		n++;
+	}
+}
+
+void
+sweep_task_notify(const struct sweep_order *order, char *const *argv)
+{
+	struct task *t = task_new(TASK_NOTICE, order);
+
+	t->state = TASK_WAITS;
+	t->argv = argv;
+	t->queued_ms = loop_now_ms();
+	task_start_notices();
+}
+
+void
+sweep_task_stop(void)
+{
+	struct task *t, *next;
+
+	for (t = TAILQ_FIRST(&tasks); t; t = next) {
+		next = TAILQ_NEXT(t, link);
+		if (t->probe)
+			probe_cancel(t->probe);
+		if (t->notify)
+			notify_cancel(t->notify);
+		if (t->state != TASK_TOLD)
+			task_end(t);
+	}
+}

@@ -1,0 +1,218 @@
+/*
+ * The sweep: a timer, or a word that something is due now, asks the ledger for due rows and deals
+ * its orders out.
+ *
+ * Promises: one sweep at a time; a full one is followed by the next at once; waiters of a row that
+ * a sweep moved are woken. What is due and what becomes of it is SQL's to decide (effect.sweep);
+ * running probes and notices is sweep_task.c's.
+ */
+#include "sweeper.h"
+
+#include "batch.h"
+#include "due.h"
+#include "log.h"
+#include "loop.h"
+#include "sweep_task.h"
+#include "waiting.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_MAX 256
+#define KICK_MS 20    /* at least between two sweeps that were asked for */
+#define JITTER_PART 8 /* of the interval: daemons that share a ledger do not sweep in step */
+
+enum sweep_column {
+	SWEEP_TASK,
+	SWEEP_EFFECT,
+	SWEEP_NAMESPACE,
+	SWEEP_TOOL,
+	SWEEP_KEY,
+	SWEEP_ATTEMPT,
+	SWEEP_POLICY,
+	SWEEP_PROBE_NO,
+	SWEEP_PROBE_TIMEOUT_MS,
+	SWEEP_NOTICE_NO,
+	SWEEP_CLAIMED_AT,
+	SWEEP_SINCE,
+	SWEEP_KEPT,
+	SWEEP_REASON
+};
+
+static const struct batch_statement sweep_statement = {
+    .name = "sweep",
+    .sql = "select task, effect, namespace, tool, key, attempt, policy, probe_no, "
+	   "probe_timeout_ms, notice_no, "
+	   "claimed_at, since, kept, reason from effect.sweep($1, $2, $3)",
+    .kind = BATCH_WRITE,
+    .n_columns = 3,
+    .columns = {PGTYPE_INT4, PGTYPE_INT4, PGTYPE_BOOL},
+    .within_column = -1,
+    .resent_column = -1,
+    .single = true,
+};
+
+static const struct config *config;
+static struct tool_set *tools;
+static struct loop_timer *timer;
+static struct batch_item item;
+static bool sweeping; /* the item is with the batch */
+static bool asked;    /* for another sweep, while one was under way */
+static bool starved;  /* the last sweep used up all room for probes: more may be due */
+static bool stopped;
+static int64_t swept_ms; /* when the last one was sent */
+
+static void
+sweeper_kick(void)
+{
+	int64_t in_ms;
+
+	if (stopped)
+		return;
+	if (sweeping) {
+		asked = true;
+		return;
+	}
+	in_ms = swept_ms + KICK_MS - loop_now_ms();
+	loop_timer_set(timer, in_ms > 0 ? in_ms : 0);
+}
+
+/* A probe or a notice ended. */
+static void
+sweeper_room(void)
+{
+	if (starved)
+		sweeper_kick();
+}
+
+static void
+sweeper_log(const char *task, const struct sweep_order *order)
+{
+	char effect[UUID_TEXT_BYTES];
+	struct log_line l;
+
+	if (!log_start(
+		&l, strcmp(task, "escalated") == 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, task))
+		return;
+	uuid_text(&order->effect, effect);
+	log_str(&l, "ns", order->ns);
+	log_str(&l, "tool", order->tool);
+	log_str(&l, "key", order->key);
+	log_str(&l, "effect", effect);
+	log_int(&l, "attempt", order->attempt);
+	log_str(&l, "reason", order->reason);
+	log_end(&l);
+}
+
+/* One row of a sweep. */
+static void
+sweeper_order(const struct batch_row *row)
+{
+	const char *task = batch_text(row, SWEEP_TASK, NULL);
+	struct sweep_order order = {.ns = batch_text(row, SWEEP_NAMESPACE, NULL),
+	    .tool = batch_text(row, SWEEP_TOOL, NULL),
+	    .key = batch_text(row, SWEEP_KEY, NULL),
+	    .attempt = batch_int4(row, SWEEP_ATTEMPT),
+	    .policy = batch_int8(row, SWEEP_POLICY),
+	    .claimed_at_us = batch_instant(row, SWEEP_CLAIMED_AT),
+	    .kept = batch_text(row, SWEEP_KEPT, NULL),
+	    .reason = batch_text(row, SWEEP_REASON, NULL)};
+
+	if (!batch_uuid(row, SWEEP_EFFECT, &order.effect))
+		return;
+	order.since_us =
+	    batch_null(row, SWEEP_SINCE) ? order.claimed_at_us : batch_instant(row, SWEEP_SINCE);
+	if (strcmp(task, "probe") == 0) {
+		order.probe_no = batch_int4(row, SWEEP_PROBE_NO);
+		order.probe_timeout_ms = batch_int8(row, SWEEP_PROBE_TIMEOUT_MS);
+		sweep_task_probe(&order, tools);
+	} else if (strcmp(task, "notify") == 0) {
+		order.notice_no = batch_int4(row, SWEEP_NOTICE_NO);
+		if (config->notify_exec)
+			sweep_task_notify(&order, config->notify_exec);
+	} else {
+		sweeper_log(task, &order);
+		waiting_wake(&order.effect);
+	}
+}
+
+static int64_t
+sweeper_pause_ms(void)
+{
+	int64_t interval_ms = config->sweep_interval_ms;
+
+	return interval_ms + random() % (interval_ms / JITTER_PART + 1);
+}
+
+static void
+sweeper_done_cb(struct batch_item *done, int err, const struct batch_row *row)
+{
+	int n = err == 0 ? row->n_rows : 0, n_probes = 0;
+	bool full = n >= ROWS_MAX;
+
+	assert(done == &item && sweeping);
+	sweeping = false;
+	if (stopped)
+		return;
+	for (int i = 0; i < n; i++) {
+		struct batch_row one = {.result = row->result, .row = i, .n_rows = n};
+
+		n_probes += strcmp(batch_text(&one, SWEEP_TASK, NULL), "probe") == 0;
+		sweeper_order(&one);
+	}
+	starved = err == 0 && n_probes > 0 && n_probes == item.columns[1].i4;
+	if (err == 0 && (asked || full || (starved && sweep_task_probe_room() > 0)))
+		sweeper_kick();
+	else
+		loop_timer_set(timer, sweeper_pause_ms());
+	asked = false;
+}
+
+static void
+sweeper_timer_cb(void *arg)
+{
+	(void)arg;
+	assert(!sweeping);
+	sweeping = true;
+	swept_ms = loop_now_ms();
+	item.columns[0] = pg_int4(ROWS_MAX);
+	item.columns[1] = pg_int4((int32_t)sweep_task_probe_room());
+	item.columns[2] = pg_bool(config->notify_exec && sweep_task_notify_room());
+	item.statement = &sweep_statement;
+	item.deadline_ms = swept_ms + config->request_timeout_ms;
+	item.done = sweeper_done_cb;
+	batch_add(&item);
+}
+
+void
+sweeper_start(const struct config *live_config)
+{
+	assert(tools && !timer);
+	config = live_config;
+	stopped = false;
+	timer = loop_timer_new(sweeper_timer_cb, NULL);
+	sweep_task_init(sweeper_room);
+	due_set_hook(sweeper_kick);
+	loop_timer_set(timer, 0);
+}
+
+void
+sweeper_use(struct tool_set *new_tools)
+{
+	tools = new_tools;
+}
+
+void
+sweeper_stop(void)
+{
+	if (stopped || !timer)
+		return;
+	stopped = true;
+	due_set_hook(NULL);
+	loop_timer_free(timer);
+	timer = NULL;
+	if (sweeping && batch_cancel(&item))
+		sweeping = false;
+	sweep_task_stop();
+}

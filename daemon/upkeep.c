@@ -1,0 +1,264 @@
+/*
+ * A table of jobs, each a statement of its own with a timer: done -> when again. Promise: a backlog
+ * is worked off in bounded steps with room for others between them; a ledger that is away costs one
+ * waiting item a job.
+ *
+ * What ages and when is the ledger's to say. Owns the counts it took until the ledger has them,
+ * else gives them back.
+ */
+#include "upkeep.h"
+
+#include "alloc.h"
+#include "batch.h"
+#include "buf.h"
+#include "loop.h"
+#include "stats.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define COUNTS_MS 5000	  /* info's open counts are no older than this */
+#define STATS_MS 10000	  /* counts reach the ledger so often */
+#define RETAIN_MS 60000	  /* nothing was due: look again */
+#define FORGET_MS 3600000 /* the walk over the history is at its end: begin again */
+#define STEP_MS 50	  /* between two full steps of a backlog */
+#define WALK_MS 1000	  /* between two steps that found nothing */
+#define TRY_MS 30000 /* how long a step waits for the ledger, and the pause after one that failed \
+		      */
+#define RETAIN_ROWS_MAX 500  /* a step */
+#define FORGET_ROWS_MAX 1000 /* a step */
+#define STATS_FLUSH_MAX 1024 /* entries with the ledger at a time */
+#define FIRST_MS 100	     /* after the start */
+
+struct upkeep_job {
+	const struct batch_statement statement;
+	void (*fill)(struct pgvalue *columns);	     /* NULL: no parameters */
+	int64_t (*row)(const struct batch_row *row); /* returns ms until the next run */
+	struct loop_timer *timer;
+	struct batch_item item;
+	bool asked;
+};
+
+static int64_t walk_after; /* effect.forget_events: where the last step ended */
+static struct loop_timer *stats_timer;
+static unsigned n_stats_items;
+static bool stopped;
+
+static int64_t
+upkeep_counts_row(const struct batch_row *row)
+{
+	stats_set_open_counts(batch_int8(row, 0), batch_int8(row, 1), batch_int8(row, 2));
+	return COUNTS_MS;
+}
+
+static void
+upkeep_retain_fill(struct pgvalue *columns)
+{
+	columns[0] = pg_int4(RETAIN_ROWS_MAX);
+}
+
+static int64_t
+upkeep_retain_row(const struct batch_row *row)
+{
+	bool full = batch_int4(row, 0) + batch_int4(row, 1) >= RETAIN_ROWS_MAX;
+
+	return full ? STEP_MS : RETAIN_MS;
+}
+
+static void
+upkeep_forget_fill(struct pgvalue *columns)
+{
+	columns[0] = pg_int8(walk_after);
+	columns[1] = pg_int4(FORGET_ROWS_MAX);
+}
+
+static int64_t
+upkeep_forget_row(const struct batch_row *row)
+{
+	walk_after = batch_int8(row, 0);
+	if (walk_after == 0)
+		return FORGET_MS;
+	return batch_int4(row, 1) > 0 ? STEP_MS : WALK_MS;
+}
+
+static struct upkeep_job jobs[] = {
+    {.statement = {.name = "open_counts",
+	 .sql = "select pending, unknown, escalated from effect.open_counts()",
+	 .kind = BATCH_READ,
+	 .within_column = -1,
+	 .resent_column = -1,
+	 .single = true},
+	.row = upkeep_counts_row},
+    {.statement = {.name = "retain",
+	 .sql = "select dropped, deleted from effect.retain($1)",
+	 .kind = BATCH_WRITE,
+	 .n_columns = 1,
+	 .columns = {PGTYPE_INT4},
+	 .within_column = -1,
+	 .resent_column = -1,
+	 .single = true},
+	.fill = upkeep_retain_fill,
+	.row = upkeep_retain_row},
+    {.statement = {.name = "forget_events",
+	 .sql = "select next_after, deleted from effect.forget_events($1, $2)",
+	 .kind = BATCH_WRITE,
+	 .n_columns = 2,
+	 .columns = {PGTYPE_INT8, PGTYPE_INT4},
+	 .within_column = -1,
+	 .resent_column = -1,
+	 .single = true},
+	.fill = upkeep_forget_fill,
+	.row = upkeep_forget_row},
+};
+
+#define N_JOBS (sizeof jobs / sizeof *jobs)
+
+static void
+upkeep_job_done(struct batch_item *item, int err, const struct batch_row *row)
+{
+	struct upkeep_job *job =
+	    (struct upkeep_job *)(void *)((char *)item - offsetof(struct upkeep_job, item));
+	int64_t next_ms = TRY_MS;
+
+	assert(job->asked);
+	job->asked = false;
+	if (stopped)
+		return;
+	if (err == 0 && row->n_rows == 1)
+		next_ms = job->row(row);
+	loop_timer_set(job->timer, next_ms);
+}
+
+static void
+upkeep_job_cb(void *arg)
+{
+	struct upkeep_job *job = arg;
+
+	assert(!job->asked);
+	job->asked = true;
+	if (job->fill)
+		job->fill(job->item.columns);
+	job->item.statement = &job->statement;
+	job->item.deadline_ms = loop_now_ms() + TRY_MS;
+	job->item.done = upkeep_job_done;
+	batch_add(&job->item);
+}
+
+/* ---- counts ---- */
+
+struct upkeep_stat {
+	struct batch_item item;
+	struct stats_entry *entry;
+	struct buf log2; /* array literal */
+};
+
+/* The function returns nothing; one row for each entry makes it a statement like the others. */
+static const struct batch_statement stat_add = {
+    .name = "stat_add",
+    .sql = "with done as (select effect.stat_add($1, $2, $3, $4, $5, $6)) "
+	   "select n as ord, 'ok'::text as answer from done, generate_subscripts($1, 1) as n",
+    .kind = BATCH_WRITE,
+    .n_columns = 6,
+    .columns = {PGTYPE_TIMESTAMPTZ, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_INT8,
+	PGTYPE_TEXT},
+    .within_column = -1,
+    .resent_column = -1,
+};
+
+static void
+upkeep_stat_done(struct batch_item *item, int err, const struct batch_row *row)
+{
+	struct upkeep_stat *s = (struct upkeep_stat *)(void *)item;
+
+	(void)row;
+	n_stats_items--;
+	if (err == ERR_UNAVAILABLE)
+		stats_put_back(s->entry);
+	else
+		stats_entry_free(
+		    s->entry); /* stored, or of a kind that the ledger will never take */
+	buf_free(&s->log2);
+	free(s);
+}
+
+/* '{1,0,3}' without the zeros at the end. */
+static void
+upkeep_log2(const struct stats_entry *e, struct buf *out)
+{
+	int n = STATS_LOG2_N;
+
+	while (n > 0 && e->ms_log2[n - 1] == 0)
+		n--;
+	buf_add_char(out, '{');
+	for (int i = 0; i < n; i++)
+		buf_printf(out, "%s%" PRId64, i > 0 ? "," : "", e->ms_log2[i]);
+	buf_add_char(out, '}');
+}
+
+static void
+upkeep_stat_add(struct stats_entry *e)
+{
+	struct upkeep_stat *s = xcalloc(1, sizeof *s);
+
+	assert(offsetof(struct upkeep_stat, item) == 0);
+	s->entry = e;
+	upkeep_log2(e, &s->log2);
+	s->item.statement = &stat_add;
+	s->item.columns[0] = pg_instant(e->minute_us);
+	s->item.columns[1] = pg_text(e->ns);
+	s->item.columns[2] = pg_text(e->tool);
+	s->item.columns[3] = pg_text(e->decision);
+	s->item.columns[4] = pg_int8(e->n);
+	s->item.columns[5] = pg_textn(s->log2.data, s->log2.len);
+	s->item.deadline_ms = loop_now_ms() + TRY_MS;
+	s->item.done = upkeep_stat_done;
+	n_stats_items++;
+	batch_add(&s->item);
+}
+
+void
+upkeep_flush(void)
+{
+	struct stats_entry *e;
+
+	while (n_stats_items < STATS_FLUSH_MAX && (e = stats_take()))
+		upkeep_stat_add(e);
+}
+
+static void
+upkeep_stats_cb(void *arg)
+{
+	(void)arg;
+	if (n_stats_items ==
+	    0) /* else the ledger is away: what is counted meanwhile merges in memory */
+		upkeep_flush();
+	loop_timer_set(stats_timer, STATS_MS);
+}
+
+void
+upkeep_start(void)
+{
+	stopped = false;
+	for (size_t i = 0; i < N_JOBS; i++) {
+		jobs[i].timer = loop_timer_new(upkeep_job_cb, &jobs[i]);
+		/* daemons that were started together need not ask together */
+		loop_timer_set(jobs[i].timer, FIRST_MS + random() % FIRST_MS);
+	}
+	stats_timer = loop_timer_new(upkeep_stats_cb, NULL);
+	loop_timer_set(stats_timer, STATS_MS);
+}
+
+void
+upkeep_stop(void)
+{
+	stopped = true;
+	for (size_t i = 0; i < N_JOBS; i++) {
+		loop_timer_free(jobs[i].timer);
+		jobs[i].timer = NULL;
+		if (jobs[i].asked && batch_cancel(&jobs[i].item))
+			jobs[i].asked = false;
+	}
+	loop_timer_free(stats_timer);
+	stats_timer = NULL;
+}
