@@ -1,0 +1,230 @@
+/*
+ * begin: claim before the call. Makes the `request` of this one call, asks again with it where no
+ * answer came, and tells `run` only while the grant is fresh by our own clock: whoever sees it may
+ * start the call at once.
+ */
+#include "alloc.h"
+#include "ask.h"
+#include "conn.h"
+#include "ctl.h"
+#include "digest.h"
+#include "member.h"
+#include "show.h"
+#include "text.h"
+#include "usage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLOCK_SLACK_MS 2 /* both ends of the measure are cut to whole milliseconds */
+
+/* A holder may start within lease_ms of sending begin, plus what it waited for another's outcome.
+ */
+static bool
+fresh(const struct ask_answer *answer)
+{
+	int64_t lease_ms = 0, waited_ms = 0;
+
+	/* absent = 0: then nothing is fresh, or nothing was waited for */
+	(void)!ask_int(answer, answer->result, "lease_ms", &lease_ms);
+	(void)!ask_int(answer, answer->result, "waited_ms", &waited_ms);
+	return conn_now_ms() - answer->sent_ms + CLOCK_SLACK_MS < lease_ms + waited_ms;
+}
+
+static void
+copy_member(struct buf *out, const struct ask_answer *answer, const char *name)
+{
+	uint32_t node = json_member(&answer->doc, answer->result, name);
+	const char *raw;
+	size_t len;
+
+	if (node) {
+		raw = ask_raw(answer, node, &len);
+		buf_json_member_raw(out, name, raw, len);
+	}
+}
+
+/* Nothing was sent, and we know it: give the claim back, once, so that the next begin need not wait
+ * for a probe. */
+static void
+give_back(const struct ctl *ctl, const struct ask_answer *answer)
+{
+	struct ask_answer released = {0};
+	struct buf params = {0};
+	struct ask what = {.method = "release", .again = ASK_ONCE, .deadline_ms = ASK_DEADLINE_MS};
+	char *why = NULL;
+
+	buf_add_char(&params, '{');
+	copy_member(&params, answer, "effect");
+	copy_member(&params, answer, "token");
+	buf_json_member_str(
+	    &params, "reason", "the grant came later than its lease allows, and was not used");
+	buf_add_char(&params, '}');
+	what.params = params.data;
+	what.params_len = params.len;
+	/* whatever comes of it, the answer to our caller is the same */
+	if (ask(ctl, &what, &released, NULL, &why))
+		free(why);
+	ask_answer_free(&released);
+	buf_free(&params);
+}
+
+/* What the daemon answers where it sees a stale grant itself. */
+static void
+withhold(struct ask_answer *answer)
+{
+	struct buf line = {0};
+
+	buf_add_str(&line,
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"decision\":\"unknown\",\"next\":\"wait\"");
+	buf_json_member_str(&line, "advice",
+	    "The claim was granted too late to be used and was given back; do not run the call "
+	    "now, ask again.");
+	copy_member(&line, answer, "effect");
+	copy_member(&line, answer, "key");
+	copy_member(&line, answer, "attempt");
+	buf_add_str(&line, "}}");
+	ask_answer_free(answer);
+	answer->line = line;
+	if (json_scan(&answer->doc, line.data, line.len, NULL, NULL))
+		abort(); /* made by ourselves from what was scanned before */
+	answer->result = json_member(&answer->doc, 0, "result");
+}
+
+/* A replay must not look like a fresh outcome: a retry loop would see "still failing" while nothing
+ * is sent. */
+static void
+say_replay(const struct ask_answer *answer, struct buf *out)
+{
+	char *outcome = ask_text(answer, answer->result, "outcome");
+	char *done_at = ask_text(answer, answer->result, "done_at");
+	char *by = ask_text(answer, answer->result, "by");
+	struct buf text = {0};
+	int64_t attempt = 0;
+
+	(void)!ask_int(answer, answer->result, "attempt", &attempt);
+	buf_printf(&text,
+	    "effectctl: this is a replay, nothing was run: attempt %lld %s at %s, decided by %s",
+	    (long long)attempt, outcome ? outcome : "ended", done_at ? done_at : "an unknown time",
+	    by ? by : "nobody known");
+	show_text(out, text.data, text.len);
+	buf_add_char(out, '\n');
+	buf_free(&text);
+	free(outcome);
+	free(done_at);
+	free(by);
+}
+
+static void
+show_people(const struct ask_answer *answer, bool replay, const char *only)
+{
+	static const char *const skip[] = {"advice", NULL};
+	char *advice = ask_text(answer, answer->result, "advice");
+	struct buf out = {0}, err = {0};
+
+	if (only)
+		show_member(answer, answer->result, only);
+	else
+		show_members(&out, answer, answer->result, skip);
+	show_out(&out);
+	if (replay)
+		say_replay(answer, &err);
+	if (advice) {
+		show_text(&err, advice, strlen(advice));
+		buf_add_char(&err, '\n');
+	}
+	/* data first, also where both go to one terminal */
+	fflush(stdout);
+	fwrite(err.data, 1, err.len, stderr);
+	buf_free(&out);
+	buf_free(&err);
+	free(advice);
+}
+
+static int
+tell(const struct ctl *ctl, struct ask_answer *answer, const char *only)
+{
+	int code = show_decision_exit(answer);
+	char *decision = ask_text(answer, answer->result, "decision");
+	bool run = decision && !strcmp(decision, "run");
+	const char *raw;
+	size_t len;
+
+	free(decision);
+	if (run && !fresh(answer)) {
+		give_back(ctl, answer);
+		withhold(answer);
+		code = CTL_UNKNOWN;
+	}
+	if (ctl->json) {
+		raw = ask_raw(answer, answer->result, &len);
+		show_schema(ctl->verb, raw, len);
+	} else {
+		show_people(answer, code == CTL_REPLAY || code == CTL_REPLAY_FAILED, only);
+	}
+	return code;
+}
+
+/* The daemon may take its own deadline, or the wait that was asked for, before it answers. */
+static int64_t
+patience_ms(struct flag_set *set)
+{
+	int64_t wait_ms = 0, deadline_ms = 0;
+	const char *wait = usage_value(set, "wait_ms"), *deadline = usage_value(set, "deadline_ms");
+
+	if (wait)
+		(void)!text_int(wait, 0, INT32_MAX, &wait_ms);
+	if (deadline)
+		(void)!text_int(deadline, 0, INT32_MAX, &deadline_ms);
+	return wait_ms > deadline_ms ? wait_ms : deadline_ms;
+}
+
+int
+ctl_begin(struct ctl *ctl)
+{
+	struct flag_set set = {0};
+	struct buf params = {0};
+	struct ask_answer answer = {0};
+	struct ask what = {.method = "begin", .opaque = "/result/result", .again = ASK_SENT};
+	struct uuid uuid = uuid_random();
+	char request[UUID_TEXT_BYTES], *why = NULL;
+	bool sent = false;
+	int code, err;
+
+	member_flags(&set, MEMBER_BEGIN);
+	usage_add_deadline(&set);
+	flag_add(&set, "print", 0, "MEMBER", "print this member of the answer alone");
+	if ((code = usage_read(ctl, &set, "", 0, 0)) != USAGE_GO_ON)
+		return code;
+	if (!usage_deadline(ctl, &set, &what.deadline_ms))
+		return CTL_USAGE;
+	what.deadline_ms += patience_ms(&set);
+	uuid_text(&uuid, request);
+	if (!usage_given(&set, "request"))
+		flag_find(&set, "request")->value = request;
+	code = member_params(&set, MEMBER_BEGIN, &params, &why);
+	if (code) {
+		show_failure(
+		    ctl, code, code == CTL_USAGE ? "usage" : "bad_input", "begin: %s", why);
+		free(why);
+		goto out;
+	}
+	what.params = params.data;
+	what.params_len = params.len;
+	err = ask(ctl, &what, &answer, &sent, &why);
+	if (err)
+		code = show_no_answer(ctl, err, why);
+	else if (answer.error)
+		code = show_error(ctl, &answer);
+	else
+		code = tell(ctl, &answer, usage_value(&set, "print"));
+	if (sent && (err || answer.error) && code == CTL_UNAVAILABLE && !ctl->json)
+		fprintf(stderr,
+		    "effectctl: no grant was told, though a claim may stand: do not run the call, "
+		    "begin again later\n");
+out:
+	ask_answer_free(&answer);
+	buf_free(&params);
+	return code;
+}

@@ -1,0 +1,235 @@
+/*
+ * tools list: the policies in force, as the daemon tells them. tools lint [DIR]: the same checks
+ * offline, on the files themselves, so that they can stand in a repository's own CI: exit 1 for
+ * findings, 78 for what would not load.
+ */
+#include "alloc.h"
+#include "ask.h"
+#include "buf.h"
+#include "config.h"
+#include "ctl.h"
+#include "show.h"
+#include "table.h"
+#include "tool.h"
+#include "usage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- list ---- */
+
+static void
+show_finding(
+    struct buf *out, const char *tool, const char *pointer, const char *text, const char *code)
+{
+	show_text(out, tool, strlen(tool));
+	buf_add_str(out, ": ");
+	if (pointer && *pointer) {
+		show_text(out, pointer, strlen(pointer));
+		buf_add_str(out, ": ");
+	}
+	show_text(out, text, strlen(text));
+	buf_add_str(out, " [");
+	show_text(out, code, strlen(code));
+	buf_add_str(out, "]\n");
+}
+
+static void
+list_findings(struct buf *out, const struct ask_answer *a, uint32_t tool, const char *name)
+{
+	uint32_t list = json_member(&a->doc, tool, "findings");
+	uint32_t node = list && a->doc.nodes[list].n_children ? list + 1 : 0;
+	char *pointer, *text, *code;
+
+	for (; node; node = a->doc.nodes[node].next) {
+		pointer = ask_text(a, node, "pointer");
+		text = ask_text(a, node, "text");
+		code = ask_text(a, node, "code");
+		show_finding(out, name ? name : "?", pointer, text ? text : "", code ? code : "");
+		free(pointer);
+		free(text);
+		free(code);
+	}
+}
+
+static void
+list_tools(const struct ask_answer *a)
+{
+	static const struct table_column columns[] = {{"NAMESPACE", 0.1, true, false},
+	    {"TOOL", 0.2, true, false}, {"CLASS", 12, false, false}, {"KEY", 0.3, true, false},
+	    {"LEASE", 5, false, true}, {"UNKNOWN", 7, false, false}, {"PROBE", 5, false, false}};
+	static const char *const names[] = {
+	    "namespace", "name", "class", "key", "lease", "on_unknown"};
+	struct table *table = table_new(columns, sizeof columns / sizeof *columns);
+	uint32_t list = json_member(&a->doc, a->result, "tools");
+	uint32_t tool = list && a->doc.nodes[list].n_children ? list + 1 : 0;
+	struct buf findings = {0};
+	char *text;
+
+	for (; tool; tool = a->doc.nodes[tool].next) {
+		table_row(table);
+		for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+			text = ask_text(a, tool, names[i]);
+			table_cell(table, i, text);
+			free(text);
+		}
+		table_cell(table, 6, json_member(&a->doc, tool, "probe") ? "yes" : "no");
+		text = ask_text(a, tool, "name");
+		list_findings(&findings, a, tool, text);
+		free(text);
+	}
+	table_end(table);
+	fflush(stdout);
+	fwrite(findings.data ? findings.data : "", 1, findings.len, stderr);
+	buf_free(&findings);
+}
+
+static int
+tools_list(struct ctl *ctl)
+{
+	struct flag_set set = {0};
+	struct ask what = {.method = "tools", .params = "{}", .params_len = 2, .again = ASK_ONCE};
+	struct ask_answer answer = {0};
+	const char *raw;
+	char *why = NULL;
+	size_t len;
+	int code, err;
+
+	usage_add_deadline(&set);
+	if ((code = usage_read(ctl, &set, "", 0, 0)) != USAGE_GO_ON)
+		return code;
+	if (!usage_deadline(ctl, &set, &what.deadline_ms))
+		return CTL_USAGE;
+	err = ask(ctl, &what, &answer, NULL, &why);
+	if (err) {
+		code = show_no_answer(ctl, err, why);
+	} else if (answer.error) {
+		code = show_error(ctl, &answer);
+	} else {
+		code = CTL_OK;
+		raw = ask_raw(&answer, answer.result, &len);
+		if (ctl->json)
+			show_schema("tools-list", raw, len);
+		else
+			list_tools(&answer);
+	}
+	ask_answer_free(&answer);
+	return code;
+}
+
+/* ---- lint ---- */
+
+struct lint {
+	bool json;
+	const char *tool; /* of the policy under the glass */
+	struct buf out;
+	size_t n_policies, n_findings;
+};
+
+static void
+lint_finding(void *arg, const struct tool_finding *f)
+{
+	struct lint *lint = arg;
+
+	if (!lint->json) {
+		show_finding(&lint->out, lint->tool, f->pointer, f->text, f->code);
+	} else {
+		buf_add_str(&lint->out, lint->n_findings ? ",{" : "{");
+		buf_json_member_str(&lint->out, "tool", lint->tool);
+		buf_json_member_str(&lint->out, "code", f->code);
+		buf_json_member_str(&lint->out, "pointer", f->pointer ? f->pointer : "");
+		buf_json_member_str(&lint->out, "text", f->text);
+		buf_add_char(&lint->out, '}');
+	}
+	lint->n_findings++;
+}
+
+static void
+lint_policy(void *arg, struct tool_policy *policy)
+{
+	struct lint *lint = arg;
+
+	lint->n_policies++;
+	lint->tool = policy->name;
+	tool_lint(policy, lint_finding, lint);
+}
+
+static int
+lint_dir(const struct ctl *ctl, const char *dir, bool trust_annotations)
+{
+	struct lint lint = {.json = ctl->json};
+	struct tool_set *set;
+	bool missing = false;
+	char *error = NULL;
+	int code;
+
+	set = tool_set_load(dir, trust_annotations, &missing, &error);
+	if (!set) {
+		code = show_failure(ctl, CTL_CONFIG, "config", "%s", error);
+		free(error);
+		return code;
+	}
+	if (missing) {
+		tool_set_free(set);
+		return show_failure(ctl, CTL_CONFIG, "config", "there is no folder \"%s\"", dir);
+	}
+	if (ctl->json)
+		buf_add_str(&lint.out, "{\"findings\":[");
+	tool_set_each(set, "default", lint_policy, &lint);
+	if (ctl->json) {
+		buf_printf(&lint.out, "],\"policies\":%zu}", lint.n_policies);
+		show_schema("tools-lint", lint.out.data, lint.out.len);
+	} else {
+		buf_printf(
+		    &lint.out, "%zu policies, %zu findings\n", lint.n_policies, lint.n_findings);
+		show_out(&lint.out);
+	}
+	tool_set_free(set);
+	buf_free(&lint.out);
+	return lint.n_findings ? CTL_FINDINGS : CTL_OK;
+}
+
+static int
+tools_lint(struct ctl *ctl)
+{
+	struct flag_set set = {0};
+	struct config_flags flags = {0};
+	struct config *config;
+	char *error = NULL;
+	int code;
+
+	flag_add(&set, "config", 'c', "FILE",
+	    "the daemon's config, which names the folder (default: its default)");
+	if ((code = usage_read(ctl, &set, "[DIR]", 0, 1)) != USAGE_GO_ON)
+		return code;
+	flags.file = usage_value(&set, "config");
+	config = config_load(&flags, &error);
+	if (config) {
+		code = lint_dir(
+		    ctl, set.n_args ? set.args[0] : config->tools_dir, config->trust_annotations);
+		config_free(config);
+	} else if (set.n_args && !flags.file) {
+		/* a folder in a repository is looked at also where this machine's own config is
+		 * broken or not ours to read */
+		code = lint_dir(ctl, set.args[0], false);
+	} else {
+		code = show_failure(ctl, CTL_CONFIG, "config", "%s", error);
+	}
+	free(error);
+	return code;
+}
+
+int
+ctl_tools(struct ctl *ctl)
+{
+	const char *what = ctl->argc > 0 ? ctl->argv[0] : "";
+
+	if (!strcmp(what, "list") || !strcmp(what, "lint")) {
+		ctl->argc--;
+		ctl->argv++;
+		ctl->verb = !strcmp(what, "list") ? "tools list" : "tools lint";
+		return !strcmp(what, "list") ? tools_list(ctl) : tools_lint(ctl);
+	}
+	return show_failure(ctl, CTL_USAGE, "usage", "tools: list or lint, not \"%s\"", what);
+}

@@ -1,0 +1,43 @@
+/*
+ * Flags of a command line, by table: `--name VALUE`, `--name=VALUE`, one-letter forms; what is no
+ * flag is an argument;
+ * `--` ends them. An unknown flag, a missing value and a flag given twice are refused with the
+ * flag's name. Pure.
+ */
+#ifndef EFFECTD_FLAG_H
+#define EFFECTD_FLAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FLAG_MAX 40
+#define FLAG_ARGS_MAX 3
+
+struct flag {
+	const char *name; /* with '_' where the user types '-'; borrowed */
+	char letter;	  /* 0 = none */
+	const char *arg;  /* what --help calls its value; NULL = takes none */
+	const char *help;
+	const char *value; /* NULL = not given; "" for a flag that takes none */
+};
+
+struct flag_set {
+	struct flag flags[FLAG_MAX];
+	size_t n;
+	const char *args[FLAG_ARGS_MAX]; /* borrowed from argv */
+	size_t n_args;
+};
+
+/* Adds a flag. The pointer is valid as long as the set. */
+struct flag *flag_add(
+    struct flag_set *set, const char *name, char letter, const char *arg, const char *help);
+/* The flag called `name`, or NULL. */
+struct flag *flag_find(struct flag_set *set, const char *name);
+/*
+ * Reads argv[0, argc). With `first_only` it stops at the first argument and *ret_used says how many
+ * words it took; else at most args_max arguments are taken. False: *ret_error is one owned line.
+ */
+bool flag_read(struct flag_set *set, int argc, char **argv, size_t args_max, bool first_only,
+    int *ret_used, char **ret_error);
+
+#endif

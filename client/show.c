@@ -1,0 +1,382 @@
+/*
+ * Printing. Promise: no byte of the wire reaches a terminal unescaped, as keys, owners and reasons
+ * are a model's or a stranger's words; stdout is data, stderr the rest. Layout of single verbs is
+ * theirs (ctl_*.c), tables are table.c's.
+ */
+#include "show.h"
+
+#include "alloc.h"
+
+#include <langinfo.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool utf8 = true;
+
+void
+show_init(void)
+{
+	utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+void
+show_set_utf8(bool is_utf8)
+{
+	utf8 = is_utf8;
+}
+
+/* The length of the UTF-8 sequence at text[0, len), its code point in *ret; 0 if there is none. */
+static size_t
+decode(const unsigned char *text, size_t len, uint32_t *ret)
+{
+	static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t n = text[0] < 0x80		? 1
+	    : text[0] >= 0xf0 && text[0] < 0xf8 ? 4
+	    : text[0] >= 0xe0			? 3
+						: 2;
+	uint32_t c;
+
+	if (n == 1) {
+		*ret = text[0];
+		return 1;
+	}
+	if (text[0] < 0xc0 || text[0] >= 0xf8 || len < n)
+		return 0;
+	c = text[0] & (0x7f >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (text[i] & 0x3f);
+	}
+	if (c < lowest[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	*ret = c;
+	return n;
+}
+
+/* Characters that move the cursor, turn the writing's direction or are not seen. */
+static bool
+harmful(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c || c == 0x180e ||
+	    (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	    (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
+	    (c >= 0xe0000 && c <= 0xe0fff) || (c >= 0xd800 && c < 0xe000) ||
+	    (c & 0xfffe) == 0xfffe || (!utf8 && c >= 0x80);
+}
+
+static void
+escape_json(struct buf *out, uint32_t c)
+{
+	if (c < 0x10000) {
+		buf_printf(out, "\\u%04x", (unsigned)c);
+	} else {
+		c -= 0x10000;
+		buf_printf(out, "\\u%04x\\u%04x", (unsigned)(0xd800 + (c >> 10)),
+		    (unsigned)(0xdc00 + (c & 0x3ff)));
+	}
+}
+
+static void
+escape_text(struct buf *out, uint32_t c)
+{
+	static const char letters[] = "\a\b\t\n\v\f\r";
+
+	if (c >= 7 && c <= 13)
+		buf_printf(out, "\\%c", "abtnvfr"[strchr(letters, (int)c) - letters]);
+	else if (c < 0x80)
+		buf_printf(out, "\\x%02x", (unsigned)c);
+	else if (c < 0x10000)
+		buf_printf(out, "\\u%04x", (unsigned)c);
+	else
+		buf_printf(out, "\\U%08x", (unsigned)c);
+}
+
+void
+show_text(struct buf *out, const char *text, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)text, *end = p + len;
+	uint32_t c;
+	size_t n;
+
+	for (; p < end; p += n) {
+		n = decode(p, (size_t)(end - p), &c);
+		if (n == 0) {
+			buf_printf(out, "\\x%02x", *p);
+			n = 1;
+		} else if (c == '\\') {
+			buf_add_str(out, "\\\\");
+		} else if (harmful(c)) {
+			escape_text(out, c);
+		} else {
+			buf_add(out, p, n);
+		}
+	}
+}
+
+void
+show_json(struct buf *out, const char *raw, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)raw, *end = p + len;
+	uint32_t c;
+	size_t n;
+
+	for (; p < end; p += n) {
+		n = decode(p, (size_t)(end - p), &c);
+		if (n == 0) {
+			buf_add_str(out, "\\ufffd"); /* no JSON holds it: the sender's fault, but
+							not on our terminal */
+			n = 1;
+		} else if (c == '\n' || c == '\r' || c == '\t') {
+			buf_add_char(out, ' '); /* raw ones only stand between tokens */
+		} else if (harmful(c)) {
+			escape_json(out, c);
+		} else {
+			buf_add(out, p, n);
+		}
+	}
+}
+
+/* A node as a value: a string's text, anything else as JSON. */
+static void
+show_value(struct buf *out, const struct ask_answer *answer, uint32_t node)
+{
+	size_t len;
+	const char *raw;
+	char *text;
+
+	if (answer->doc.nodes[node].type == JSON_STRING) {
+		text = json_string(&answer->doc, node, &len);
+		show_text(out, text, len);
+		free(text);
+	} else {
+		raw = ask_raw(answer, node, &len);
+		show_json(out, raw, len);
+	}
+}
+
+static bool
+listed(const char *name, const char *const *names)
+{
+	for (; names && *names; names++)
+		if (!strcmp(name, *names))
+			return true;
+	return false;
+}
+
+void
+show_members(
+    struct buf *out, const struct ask_answer *answer, uint32_t object, const char *const *skip)
+{
+	const struct json_node *nodes = answer->doc.nodes;
+	uint32_t node = nodes[object].n_children ? object + 1 : 0, item;
+	size_t len;
+	char *name;
+
+	for (; node; node = nodes[node].next) {
+		name = json_name(&answer->doc, node, &len);
+		if (!listed(name, skip)) {
+			show_text(out, name, len);
+			buf_add_char(out, ':');
+			if (nodes[node].type == JSON_ARRAY) {
+				item = nodes[node].n_children ? node + 1 : 0;
+				for (; item; item = nodes[item].next) {
+					buf_add_str(out, "\n  ");
+					show_value(out, answer, item);
+				}
+			} else {
+				buf_add_char(out, ' ');
+				show_value(out, answer, node);
+			}
+			buf_add_char(out, '\n');
+		}
+		free(name);
+	}
+}
+
+void
+show_member(const struct ask_answer *answer, uint32_t object, const char *name)
+{
+	uint32_t node = json_member(&answer->doc, object, name);
+	struct buf out = {0};
+	const char *raw;
+	char *text;
+	size_t len;
+
+	if (!node)
+		return;
+	if (isatty(STDOUT_FILENO)) {
+		show_value(&out, answer, node);
+	} else if (answer->doc.nodes[node].type == JSON_STRING) {
+		text = json_string(&answer->doc, node, &len);
+		buf_add(&out, text, len);
+		free(text);
+	} else {
+		raw = ask_raw(answer, node, &len);
+		buf_add(&out, raw, len);
+	}
+	buf_add_char(&out, '\n');
+	show_out(&out);
+	buf_free(&out);
+}
+
+void
+show_schema(const char *verb, const char *raw, size_t len)
+{
+	struct buf out = {0};
+	size_t i;
+
+	buf_printf(&out, "{\"schema\":\"effectctl.%s/1\"", verb);
+	if (len > 0 && raw[0] == '{') {
+		for (i = 1; i < len && strchr(" \t\r\n", raw[i]); i++)
+			;
+		if (raw[i] != '}')
+			buf_add_char(&out, ',');
+		buf_add(&out, raw + i, len - i);
+	} else {
+		buf_add_str(&out, ",\"result\":");
+		buf_add(&out, raw, len);
+		buf_add_char(&out, '}');
+	}
+	buf_add_char(&out, '\n');
+	show_out(&out);
+	buf_free(&out);
+}
+
+void
+show_out(struct buf *text)
+{
+	if (text->len > 0)
+		fwrite(text->data, 1, text->len, stdout);
+}
+
+enum ctl_exit
+show_error_exit(int64_t code)
+{
+	static const struct {
+		int err;
+		enum ctl_exit code;
+	} table[] = {
+	    {ERR_PARSE, CTL_INPUT},
+	    {ERR_INVALID_REQUEST, CTL_INPUT},
+	    {ERR_UNKNOWN_METHOD, CTL_INPUT},
+	    {ERR_INVALID_PARAMS, CTL_INPUT},
+	    {ERR_UNAVAILABLE, CTL_UNAVAILABLE},
+	    {ERR_DENIED, CTL_DENIED},
+	    {ERR_NOT_FOUND, CTL_NOT_FOUND},
+	    {ERR_NOT_OWNER, CTL_CONFLICT},
+	    {ERR_OVERLOADED, CTL_BUSY},
+	    {ERR_CONFLICT, CTL_CONFLICT},
+	};
+
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		if (err_code(table[i].err) == code)
+			return table[i].code;
+	return CTL_BUG;
+}
+
+enum ctl_exit
+show_decision_exit(const struct ask_answer *answer)
+{
+	static const struct {
+		const char *decision;
+		enum ctl_exit code;
+	} table[] = {{"run", CTL_OK}, {"pass", CTL_OK}, {"replay", CTL_REPLAY}, {"busy", CTL_BUSY},
+	    {"mismatch", CTL_MISMATCH}, {"unknown", CTL_UNKNOWN}, {"escalated", CTL_UNKNOWN},
+	    {"exhausted", CTL_EXHAUSTED}, {"held", CTL_HELD}};
+	char *decision = ask_text(answer, answer->result, "decision");
+	char *outcome = ask_text(answer, answer->result, "outcome");
+	enum ctl_exit code = CTL_BUG; /* a word that we do not know is no permission */
+
+	for (size_t i = 0; decision && i < sizeof table / sizeof *table; i++)
+		if (!strcmp(table[i].decision, decision))
+			code = table[i].code;
+	if (code == CTL_REPLAY && !(outcome && !strcmp(outcome, "succeeded")))
+		code = CTL_REPLAY_FAILED;
+	free(decision);
+	free(outcome);
+	return code;
+}
+
+int
+show_error(const struct ctl *ctl, const struct ask_answer *answer)
+{
+	static const char *const told[] = {"name", NULL};
+	uint32_t data = json_member(&answer->doc, answer->error, "data");
+	char *message = ask_text(answer, answer->error, "message");
+	char *name = data ? ask_text(answer, data, "name") : NULL;
+	struct buf out = {0};
+	const char *raw;
+	int64_t code = 0;
+	size_t len;
+
+	(void)!ask_int(answer, answer->error, "code", &code);
+	if (ctl->json) {
+		raw = ask_raw(answer, answer->error, &len);
+		printf("{\"schema\":\"effectctl.error/1\",\"error\":%.*s}\n", (int)len, raw);
+	} else {
+		buf_add_str(&out, "effectctl: ");
+		show_text(&out, name ? name : "error", strlen(name ? name : "error"));
+		buf_add_str(&out, ": ");
+		show_text(&out, message ? message : "", strlen(message ? message : ""));
+		buf_add_char(&out, '\n');
+		if (data && answer->doc.nodes[data].type == JSON_OBJECT)
+			show_members(&out, answer, data, told);
+		fwrite(out.data, 1, out.len, stderr);
+	}
+	buf_free(&out);
+	free(message);
+	free(name);
+	return show_error_exit(code);
+}
+
+int
+show_failure(const struct ctl *ctl, enum ctl_exit code, const char *name, const char *fmt, ...)
+{
+	struct buf message = {0}, out = {0};
+	char text[4096];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	show_text(&message, text, strlen(text));
+	if (ctl->json) {
+		buf_printf(&out,
+		    "{\"schema\":\"effectctl.error/1\",\"error\":{\"code\":%d,\"message\":",
+		    (int)code);
+		buf_json_string(&out, message.data, message.len);
+		buf_printf(&out, ",\"data\":{\"name\":\"%s\"}}}\n", name);
+		show_out(&out);
+	} else {
+		buf_printf(&out, "effectctl: %s\n", buf_str(&message));
+		fwrite(out.data, 1, out.len, stderr);
+	}
+	buf_free(&message);
+	buf_free(&out);
+	return code;
+}
+
+int
+show_no_answer(const struct ctl *ctl, int err, char *why)
+{
+	int code = err == ERR_UNAVAILABLE
+	    ? show_failure(ctl, CTL_UNAVAILABLE, "unavailable", "%s", why)
+	    : show_failure(ctl, CTL_BUG, "internal", "%s", why);
+
+	free(why);
+	return code;
+}
+
+int
+show_end(int code)
+{
+	if (fflush(stdout) == EOF || ferror(stdout)) {
+		fprintf(stderr, "effectctl: cannot write to standard output\n");
+		return CTL_BUG;
+	}
+	return code;
+}

@@ -1,0 +1,55 @@
+/*
+ * What effectctl prints: for people, safe for a terminal; with --json, the wire's own bytes under a
+ * schema's name; errors alike for all verbs, each with its exit code.
+ */
+#ifndef EFFECTD_SHOW_H
+#define EFFECTD_SHOW_H
+
+#include "ask.h"
+#include "buf.h"
+#include "ctl.h"
+
+#include <stdint.h>
+
+/*
+ * Appends text[0, len) so that it can move no cursor and fake no line: control characters,
+ * bidirectional overrides, invisible characters and what is no UTF-8 come out as escapes (\n, \x1b,
+ * \u202e), a backslash doubled.
+ */
+void show_text(struct buf *out, const char *text, size_t len);
+/* The same for raw JSON, which stays the same JSON value: \u escapes within strings, blanks for
+ * white space between tokens. */
+void show_json(struct buf *out, const char *raw, size_t len);
+/* Only for the tests: is the terminal's character set UTF-8? If not, all but ASCII is escaped.
+ * Found out by show_init() (the locale's). */
+void show_init(void);
+void show_set_utf8(bool utf8);
+
+/* `name: value` lines of an object's members but those in `skip` (NULL-terminated names); objects
+ * in an array stand below, one a line. */
+void show_members(
+    struct buf *out, const struct ask_answer *answer, uint32_t object, const char *const *skip);
+/* One member alone and a line break: text as it is, anything else raw; escaped only where stdout is
+ * a terminal. Nothing if it is absent. */
+void show_member(const struct ask_answer *answer, uint32_t object, const char *name);
+/* `{"schema":"effectctl.VERB/1", ...}` and LF on stdout, with the object raw[0, len) spliced in. */
+void show_schema(const char *verb, const char *raw, size_t len);
+/* Writes to stdout, escaped by the caller. */
+void show_out(struct buf *text);
+
+/* The exit code of an error by its JSON-RPC code. */
+enum ctl_exit show_error_exit(int64_t code);
+/* The exit code of begin by its answer. */
+enum ctl_exit show_decision_exit(const struct ask_answer *answer);
+/* Tells the wire's error of `answer` and returns its exit code. */
+int show_error(const struct ctl *ctl, const struct ask_answer *answer);
+/* Tells an error of our own: `name` is the error's word ("usage", "bad_input", "unavailable", ...).
+ * Returns `code`. */
+int show_failure(const struct ctl *ctl, enum ctl_exit code, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* What `ask` could not do. Takes `why`. */
+int show_no_answer(const struct ctl *ctl, int err, char *why);
+/* Flushes stdout: what could not be written is no success. Returns `code`, or CTL_BUG. */
+int show_end(int code);
+
+#endif
