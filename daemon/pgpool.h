@@ -1,6 +1,7 @@
 /*
- * The connections to the ledger: opens and re-opens them (first try at once, then back-off from 50 ms with jitter), checks each
- * new one (writable, schema version, clock), hands out free ones, notices stalls. Knows no effects and no arrays.
+ * The connections to the ledger: opens and re-opens them (first try at once, then back-off from 50
+ * ms with jitter), checks each new one (writable, schema version, clock), hands out free ones,
+ * notices stalls. Knows no effects and no arrays.
  */
 #ifndef EFFECTD_PGPOOL_H
 #define EFFECTD_PGPOOL_H
@@ -14,20 +15,38 @@
 struct pgconn;
 
 struct pgpool_status {
-	bool up;	   /* at least one usable connection */
-	int64_t since_us;  /* Unix microseconds of the last change */
+	bool up;	  /* at least one usable connection */
+	int64_t since_us; /* Unix microseconds of the last change */
 	char server_version[32];
 	int schema_version; /* 0 unknown */
 	char error[256];    /* last failure, no secrets; "" if none */
 };
 
-/* conninfo NULL = the embedded database (embedded.c says where). `changed` is called when up/down or the error changes. */
+/*
+ * config->database "embedded" = the embedded database (embedded.c says where). Keeps the config
+ * until pgpool_stop(). `changed` (or NULL) is called when up/down or the error changes.
+ */
 void pgpool_start(const struct config *config, void (*changed)(void));
 void pgpool_stop(void); /* closes all; in-flight batches end as lost */
 const struct pgpool_status *pgpool_status(void);
 
-/* A connection with nothing in flight, or NULL. */
+/* A connection with nothing in flight, or NULL. The caller sends on it at once. */
 struct pgconn *pgpool_free_connection(void);
-unsigned pgpool_n_connections(void);
+unsigned pgpool_n_connections(void); /* configured */
+unsigned pgpool_n_free(void);	     /* usable, nothing in flight */
+
+/*
+ * The database's clock, Unix microseconds: as this connection last told it, carried on by our
+ * monotonic clock; never ahead of it, unless somebody set the server's clock back less than a
+ * minute ago.
+ */
+int64_t pgpool_db_now_us(const struct pgconn *c);
+/* An answer showed that the clock jumped: every connection is asked anew before its next use. */
+void pgpool_clock_jumped(void);
+/* This connection's answers show that the schema changed: it is checked again before its next use.
+ */
+void pgpool_recheck(struct pgconn *c);
+/* This connection is of no use (read-only, shutting down): given up, another is opened. */
+void pgpool_drop(struct pgconn *c, const char *why);
 
 #endif

@@ -14,6 +14,12 @@ struct schema_file {
 	const char *text; /* the whole file */
 };
 
+/* Before the first migration: roles, schema, schema_version. Run each time. */
+extern const struct schema_file schema_bootstrap[];
+extern const size_t schema_n_bootstrap;
+/* Drops what is re-created. */
+extern const struct schema_file schema_clear[];
+extern const size_t schema_n_clear;
 /* Numbered and immutable, in order: applied once each. */
 extern const struct schema_file schema_migrations[];
 extern const size_t schema_n_migrations;

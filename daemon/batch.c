@@ -1,0 +1,831 @@
+/*
+ * Batching. Items of one statement gather in its queue's `open` lot; a lot that came back (lost
+ * connection, retry, bisect) is sent again as it is. A lot lives in one of three places: `open` of
+ * its queue, `lots` of its queue, or in flight on one connection; `ending` holds items whose done()
+ * is due in this flush.
+ *
+ * Promise: done() once for each item, never from batch_add(), with a row only after that lot's
+ * Sync. Memory: lots are this file's, items the callers'. Not here: what the columns and answers
+ * mean.
+ */
+#include "batch.h"
+#include "alloc.h"
+#include "fault.h"
+#include "log.h"
+#include "loop.h"
+#include "pgconn.h"
+#include "pgpool.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAUSE_FIRST_MS 10
+#define PAUSE_LAST_MS 250
+#define DEADLINE_GRAIN_MS 10 /* items may end so much late: what expires together ends together */
+#define LOSSES_MAX 3	     /* so often a lot may lose its connection before it is halved */
+#define QUEUES_MAX 64
+
+TAILQ_HEAD(items, batch_item);
+
+struct batch_lot {
+	TAILQ_ENTRY(batch_lot) link;
+	struct queue *queue;
+	struct items items;
+	unsigned n;
+	unsigned n_tries;
+	int64_t not_before_ms;
+	bool sent; /* its answer is awaited */
+};
+
+struct queue {
+	const struct batch_statement *statement;
+	struct batch_lot *open;	      /* what was added; NULL if nothing */
+	TAILQ_HEAD(, batch_lot) lots; /* what came back, oldest first */
+	bool lots_turn;		      /* fairness between the two */
+};
+
+static struct queue queues[QUEUES_MAX];
+static unsigned n_queues, next_queue;
+static unsigned batch_max;
+static unsigned n_queued, n_in_flight;
+static bool slow_in_flight;
+static struct loop_timer *timer;
+static int64_t wake_ms = INT64_MAX; /* when `timer` is due */
+static struct items ending = TAILQ_HEAD_INITIALIZER(ending);
+static struct buf params[BATCH_COLUMNS_MAX + BATCH_SCALARS_MAX + 1];
+static struct batch_item **by_ordinal;
+static int *row_of;
+
+/* ---- lots ---- */
+
+static struct batch_lot *
+lot_new(struct queue *q)
+{
+	struct batch_lot *lot = xcalloc(1, sizeof *lot);
+
+	lot->queue = q;
+	TAILQ_INIT(&lot->items);
+	return lot;
+}
+
+static void
+lot_put(struct batch_lot *lot, struct batch_item *item)
+{
+	TAILQ_INSERT_TAIL(&lot->items, item, link);
+	item->lot = lot;
+	lot->n++;
+}
+
+static void
+lot_take(struct batch_lot *lot, struct batch_item *item)
+{
+	assert(item->lot == lot && lot->n > 0);
+	TAILQ_REMOVE(&lot->items, item, link);
+	item->lot = NULL;
+	lot->n--;
+}
+
+/* Takes a queued lot that has become empty out of its queue. */
+static void
+lot_drop_empty(struct batch_lot *lot)
+{
+	if (lot->n > 0 || lot->sent)
+		return;
+	if (lot->queue->open == lot)
+		lot->queue->open = NULL;
+	else
+		TAILQ_REMOVE(&lot->queue->lots, lot, link);
+	free(lot);
+}
+
+/* Sees to a flush at `at_ms` at the latest. */
+static void
+wake_at(int64_t at_ms)
+{
+	int64_t now_ms;
+
+	if (at_ms >= wake_ms)
+		return;
+	now_ms = loop_now_ms();
+	wake_ms = at_ms;
+	loop_timer_set(timer, at_ms - now_ms);
+}
+
+static int64_t
+pause_ms(unsigned n_tries)
+{
+	int64_t ms = PAUSE_FIRST_MS;
+
+	while (n_tries-- > 1 && ms < PAUSE_LAST_MS)
+		ms *= 2;
+	return ms < PAUSE_LAST_MS ? ms : PAUSE_LAST_MS;
+}
+
+static void
+item_end(struct batch_item *item, int err)
+{
+	item->in_flight = false;
+	item->lot = NULL;
+	TAILQ_INSERT_TAIL(&ending, item, link);
+	item->n_tries = (unsigned)-err; /* no use any more but to carry this */
+}
+
+/* done() may add and cancel: the list is taken from the front until it is empty. */
+static void
+tell_ending(void)
+{
+	struct batch_item *item;
+
+	while ((item = TAILQ_FIRST(&ending))) {
+		TAILQ_REMOVE(&ending, item, link);
+		n_queued--;
+		item->done(item, -(int)item->n_tries, NULL);
+	}
+}
+
+/* A lot that was in flight goes back to be sent as it is, after a pause. Reads that nobody waits
+ * for end here. */
+static void
+lot_back(struct batch_lot *lot, bool resent, int64_t in_ms)
+{
+	struct batch_item *item, *next;
+
+	n_in_flight -= lot->n;
+	n_queued += lot->n;
+	lot->sent = false;
+	for (item = TAILQ_FIRST(&lot->items); item; item = next) {
+		next = TAILQ_NEXT(item, link);
+		item->in_flight = false;
+		item->resent |= resent;
+		wake_at(item->deadline_ms);
+		if (item->cancelled && lot->queue->statement->kind != BATCH_WRITE) {
+			lot_take(lot, item);
+			item_end(item, ERR_UNAVAILABLE);
+		}
+	}
+	lot->not_before_ms = loop_now_ms() + in_ms;
+	wake_at(lot->not_before_ms);
+	TAILQ_INSERT_TAIL(&lot->queue->lots, lot, link);
+	lot_drop_empty(lot);
+}
+
+/* One item of an answered lot, to be sent again alone. It is already out of the lot. */
+static void
+item_back(struct queue *q, struct batch_item *item)
+{
+	struct batch_lot *lot = lot_new(q);
+
+	lot->sent = true;
+	lot_put(lot, item);
+	lot->n_tries = ++item->n_tries;
+	lot_back(lot, false, pause_ms(item->n_tries));
+}
+
+/* Every item of the lot ends without a row. */
+static void
+lot_end(struct batch_lot *lot, int err)
+{
+	struct batch_item *item;
+
+	n_in_flight -= lot->n;
+	n_queued += lot->n;
+	while ((item = TAILQ_FIRST(&lot->items))) {
+		lot_take(lot, item);
+		item_end(item, err);
+	}
+	free(lot);
+	loop_again(); /* the answer may have come behind this pass's flush */
+}
+
+/* ---- answers ---- */
+
+static bool
+answer_is(const PGresult *result, int row, const char *word)
+{
+	return !strcmp(PQgetvalue(result, row, 1), word);
+}
+
+/* Rows by ordinal into row_of[1 .. n]; -1 where there is none or more than one. */
+static void
+index_rows(const PGresult *result, unsigned n)
+{
+	bool fits = PQnfields(result) >= 2 && PQgetlength(result, 0, 0) >= 0;
+
+	for (unsigned i = 0; i <= n; i++)
+		row_of[i] = -1;
+	for (int row = 0; fits && row < PQntuples(result); row++) {
+		int32_t ord;
+
+		if (PQgetisnull(result, row, 0) || PQgetisnull(result, row, 1) ||
+		    PQgetlength(result, row, 0) != 4)
+			continue;
+		ord = pg_read_int4(PQgetvalue(result, row, 0));
+		if (ord >= 1 && (unsigned)ord <= n)
+			row_of[ord] = row_of[ord] == -1 ? row : -2;
+	}
+}
+
+static void
+deal_item(struct queue *q, struct batch_item *item, const PGresult *result, int row)
+{
+	struct batch_row r = {
+	    .result = result, .row = row, .n_rows = PQntuples(result), .resent = item->resent};
+
+	if (row >= 0 && !q->statement->single &&
+	    (answer_is(result, row, "retry") || answer_is(result, row, "late"))) {
+		if (answer_is(result, row, "late"))
+			pgpool_clock_jumped();
+		item_back(q, item);
+		return;
+	}
+	n_in_flight--;
+	item->in_flight = false;
+	if (row < 0)
+		log_error("batch",
+		    "\"%s\" answered %s row for an entry, telling its caller of an internal error",
+		    q->statement->name, row == -1 ? "no" : "more than one");
+	item->done(item, row >= 0 ? 0 : ERR_INTERNAL, row >= 0 ? &r : NULL);
+}
+
+/* The lot is committed: to each its own row. */
+static void
+lot_deal(struct batch_lot *lot, const PGresult *result)
+{
+	struct queue *q = lot->queue;
+	unsigned n = lot->n;
+	struct batch_item *item;
+
+	if (q->statement->single)
+		row_of[1] = 0;
+	else
+		index_rows(result, n);
+	for (unsigned i = 0; (item = TAILQ_FIRST(&lot->items)); i++) {
+		lot_take(lot, item);
+		by_ordinal[i] = item;
+	}
+	free(lot);
+	for (unsigned i = 0; i < n; i++)
+		deal_item(q, by_ordinal[i], result, row_of[i + 1]);
+}
+
+/* What an SQLSTATE means for a lot. */
+enum action { AGAIN, RECHECK, READ_ONLY, DROP, HALVE, TIMED_OUT };
+
+static enum action
+action_of(const char *state, const char *message, const struct batch_lot *lot)
+{
+	static const struct {
+		const char *prefix;
+		enum action action;
+	} table[] = {
+	    {"40001", AGAIN},
+	    {"40P01", AGAIN},
+	    {"55P03", AGAIN},
+	    {"55006", AGAIN},
+	    {"57014", AGAIN}, /* somebody cancelled it before the commit */
+	    {"25006", READ_ONLY},
+	    {"57P", DROP},
+	    {"08", DROP},
+	    {"53300", DROP},
+	    {"53", AGAIN},
+	    {"58", AGAIN}, /* disk full and its like */
+	    /* a schema that is being changed under us */
+	    {"42804", RECHECK},
+	    {"0A000", RECHECK},
+	    {"42P18", RECHECK},
+	    {"42883", RECHECK},
+	    {"42P01", RECHECK},
+	    {"42703", RECHECK},
+	    {"42704", RECHECK},
+	    {"3F000", RECHECK},
+	    {"42501", RECHECK},
+	    {"42725", RECHECK},
+	    {"ZE004", RECHECK},
+	};
+
+	if (lot->queue->statement->kind == BATCH_SLOW && !strcmp(state, "57014"))
+		return TIMED_OUT;
+	if (!strcmp(state, "53200")) /* out of shared memory: half as many locks */
+		return lot->n > 1 ? HALVE : AGAIN;
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+		if (!strncmp(state, table[i].prefix, strlen(table[i].prefix)))
+			return table[i].action;
+	if (!strcmp(state, "XX000") && !strncmp(message, "cache lookup failed", 19))
+		return RECHECK; /* a function that was just replaced */
+	return HALVE;
+}
+
+/* Sends a lot again as two. */
+static void
+lot_halve(struct batch_lot *lot, bool resent, int64_t in_ms)
+{
+	struct batch_lot *other = lot_new(lot->queue);
+	unsigned half = lot->n / 2;
+
+	other->sent = true;
+	other->n_tries = lot->n_tries;
+	for (unsigned i = 0; i < half; i++) {
+		struct batch_item *item = TAILQ_FIRST(&lot->items);
+
+		lot_take(lot, item);
+		lot_put(other, item);
+	}
+	lot_back(other, resent, in_ms);
+	lot_back(lot, resent, in_ms);
+}
+
+/* Nothing of it was committed; the one entry that the server refuses must not take its neighbours
+ * along. */
+static void
+lot_unfit(struct batch_lot *lot, const struct pgconn_answer *a)
+{
+	const char *name = lot->queue->statement->name;
+
+	if (lot->n > 1) {
+		log_debug("batch", "\"%s\" of %u entries is refused (%s), trying halves", name,
+		    lot->n, a->sqlstate);
+		lot_halve(lot, false, 0);
+		return;
+	}
+	log_error("batch", "\"%s\" is refused (%s): %s, telling its caller of an internal error",
+	    name, a->sqlstate, a->message);
+	lot_end(lot, ERR_INTERNAL);
+}
+
+/* No Sync came. The first time it goes again at once; one that keeps losing its backend is taken
+ * apart. */
+static void
+lot_lost(struct batch_lot *lot)
+{
+	int64_t in_ms = lot->n_tries++ ? pause_ms(lot->n_tries) : 0;
+
+	if (lot->n_tries > LOSSES_MAX && lot->n > 1)
+		lot_halve(lot, true, in_ms);
+	else
+		lot_back(lot, true, in_ms);
+}
+
+static void
+lot_refused(struct batch_lot *lot, struct pgconn *c, const struct pgconn_answer *a)
+{
+	switch (action_of(a->sqlstate, a->message, lot)) {
+	case RECHECK:
+		if (lot->n_tries == 0)
+			log_warn("batch",
+			    "\"%s\" does not fit the schema (%s): %s, checking it and trying again",
+			    lot->queue->statement->name, a->sqlstate, a->message);
+		pgpool_recheck(c);
+		/* fall through */
+	case AGAIN:
+		lot_back(lot, false, pause_ms(++lot->n_tries));
+		break;
+	case READ_ONLY:
+		lot_back(lot, false, pause_ms(++lot->n_tries));
+		pgpool_drop(c, a->message);
+		break;
+	case DROP:
+		lot_lost(lot);
+		pgpool_drop(c, a->message);
+		break;
+	case TIMED_OUT:
+		lot_end(lot, ERR_OVERLOADED);
+		break;
+	case HALVE:
+		lot_unfit(lot, a);
+		break;
+	}
+}
+
+static void
+answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
+{
+	struct batch_lot *lot = arg;
+	enum batch_kind kind = lot->queue->statement->kind;
+
+	assert(lot->sent);
+	if (kind == BATCH_SLOW)
+		slow_in_flight = false;
+	if (a->end == PGCONN_LOST ||
+	    fault_point("batch.answered")) /* fail: the answer did not come */
+		lot_lost(lot);
+	else if (a->end == PGCONN_ERROR)
+		lot_refused(lot, c, a);
+	else if (a->warning && kind == BATCH_WRITE) {
+		log_warn("batch", "\"%s\" may not be durable, sending it again",
+		    lot->queue->statement->name);
+		lot_back(lot, true, pause_ms(++lot->n_tries));
+	} else
+		lot_deal(lot, a->result);
+}
+
+/* ---- sending ---- */
+
+struct column {
+	const struct batch_statement *statement;
+	unsigned n;
+	int64_t now_ms;
+};
+
+static struct pgvalue
+column_value(const struct column *col, const struct batch_item *item)
+{
+	if ((int)col->n == col->statement->resent_column)
+		return pg_bool(item->resent);
+	if ((int)col->n == col->statement->within_column) {
+		int64_t left_ms = item->deadline_ms - col->now_ms;
+
+		return pg_int4(left_ms > INT32_MAX ? INT32_MAX
+			: left_ms < 0		   ? 0
+						   : (int32_t)left_ms);
+	}
+	return item->columns[col->n];
+}
+
+static struct pgvalue
+get_element(void *arg, unsigned i)
+{
+	return column_value(arg, by_ordinal[i]);
+}
+
+/* Hands the parameter in `b` to libpq's arrays. */
+static void
+add_param(struct pgconn_statement *s, Oid type, struct buf *b, bool null)
+{
+	assert(s->n_params < PGCONN_PARAMS_MAX);
+	s->types[s->n_params] = type;
+	s->values[s->n_params] = null ? NULL : buf_str(b);
+	s->lengths[s->n_params] = (int)b->len;
+	s->n_params++;
+}
+
+static void
+add_scalar(struct pgconn_statement *s, struct buf *b, enum pgtype type, const struct pgvalue *v)
+{
+	buf_clear(b);
+	if (!v->null)
+		pgarray_scalar(b, type, v);
+	add_param(s, pgtype_oid(type), b, v->null);
+}
+
+static void
+build(struct pgconn_statement *s, struct batch_lot *lot, int64_t db_now_us)
+{
+	const struct batch_statement *st = lot->queue->statement;
+	struct column col = {.statement = st, .now_ms = loop_now_ms()};
+	struct pgvalue scalars[BATCH_SCALARS_MAX] = {{.null = true}};
+	struct batch_item *item;
+	unsigned i = 0;
+
+	s->sql = st->sql;
+	TAILQ_FOREACH (item, &lot->items, link)
+		by_ordinal[i++] = item;
+	assert(i == lot->n && i > 0);
+	for (col.n = 0; col.n < st->n_columns; col.n++) {
+		struct buf *b = &params[col.n];
+
+		if (st->single) {
+			struct pgvalue v = column_value(&col, by_ordinal[0]);
+
+			add_scalar(s, b, st->columns[col.n], &v);
+			continue;
+		}
+		buf_clear(b);
+		pgarray_encode(b, st->columns[col.n], lot->n, get_element, &col);
+		add_param(s, pgtype_array_oid(st->columns[col.n]), b, false);
+	}
+	if (st->n_scalars > 0)
+		st->fill_scalars(scalars, db_now_us);
+	for (i = 0; i < st->n_scalars; i++)
+		add_scalar(s, &params[st->n_columns + i], st->scalars[i], &scalars[i]);
+}
+
+static void
+lot_send(struct batch_lot *lot, struct pgconn *c)
+{
+	struct pgconn_statement statements[2] = {{.sql = NULL}, {.sql = NULL}};
+	const struct batch_statement *st = lot->queue->statement;
+	struct batch_item *item;
+	unsigned n = 0;
+
+	if (st->kind == BATCH_SLOW) {
+		struct buf *b = &params[BATCH_COLUMNS_MAX + BATCH_SCALARS_MAX];
+
+		buf_clear(b);
+		buf_printf(b, "%lld", (long long)st->timeout_ms);
+		statements[n].sql = "select pg_catalog.set_config('statement_timeout', $1, true)";
+		add_param(&statements[n++], pgtype_oid(PGTYPE_TEXT), b, false);
+		slow_in_flight = true;
+	}
+	build(&statements[n++], lot, pgpool_db_now_us(c));
+	TAILQ_FOREACH (item, &lot->items, link)
+		item->in_flight = true;
+	lot->sent = true;
+	n_queued -= lot->n;
+	n_in_flight += lot->n;
+	fault_point("batch.send");
+	pgconn_call(c, statements, n, answer_cb, lot);
+	fault_point("batch.sent");
+}
+
+/* The next lot of the queue that may go now, taken out; NULL if none. */
+static struct batch_lot *
+queue_next(struct queue *q, int64_t now_ms)
+{
+	struct batch_lot *lot, *rest;
+	unsigned n_max = q->statement->single ? 1 : batch_max;
+
+	TAILQ_FOREACH (lot, &q->lots, link)
+		if (lot->not_before_ms <= now_ms)
+			break;
+	if (lot && (q->lots_turn || !q->open)) {
+		TAILQ_REMOVE(&q->lots, lot, link);
+		q->lots_turn = false;
+		return lot;
+	}
+	q->lots_turn = true;
+	lot = q->open;
+	q->open = NULL;
+	if (lot && lot->n > n_max) {
+		/* the first n_max go, in their order */
+		rest = lot;
+		lot = lot_new(q);
+		while (lot->n < n_max) {
+			struct batch_item *item = TAILQ_FIRST(&rest->items);
+
+			lot_take(rest, item);
+			lot_put(lot, item);
+		}
+		q->open = rest;
+	}
+	return lot;
+}
+
+static bool
+queue_may_send(const struct queue *q)
+{
+	if (q->statement->kind != BATCH_SLOW)
+		return true;
+	/* the last free connection is for those who are quick, unless there is but one */
+	return !slow_in_flight && (pgpool_n_free() > 1 || pgpool_n_connections() == 1);
+}
+
+static bool
+queue_ready(const struct queue *q, int64_t now_ms)
+{
+	const struct batch_lot *lot;
+
+	if (q->open)
+		return true;
+	TAILQ_FOREACH (lot, &q->lots, link)
+		if (lot->not_before_ms <= now_ms)
+			return true;
+	return false;
+}
+
+/* ---- deadlines and pauses ---- */
+
+static void
+lot_expire(struct batch_lot *lot, int64_t now_ms)
+{
+	struct batch_item *item, *next;
+
+	for (item = TAILQ_FIRST(&lot->items); item; item = next) {
+		next = TAILQ_NEXT(item, link);
+		if (item->deadline_ms <= now_ms) {
+			lot_take(lot, item);
+			item_end(item, ERR_UNAVAILABLE);
+		} else
+			wake_at(item->deadline_ms < now_ms + DEADLINE_GRAIN_MS
+				? now_ms + DEADLINE_GRAIN_MS
+				: item->deadline_ms);
+	}
+	if (lot->not_before_ms > now_ms)
+		wake_at(lot->not_before_ms);
+	lot_drop_empty(lot);
+}
+
+static void
+expire(int64_t now_ms)
+{
+	if (now_ms < wake_ms)
+		return;
+	wake_ms = INT64_MAX;
+	for (unsigned i = 0; i < n_queues; i++) {
+		struct batch_lot *lot, *next;
+
+		for (lot = TAILQ_FIRST(&queues[i].lots); lot; lot = next) {
+			next = TAILQ_NEXT(lot, link);
+			lot_expire(lot, now_ms);
+		}
+		if (queues[i].open)
+			lot_expire(queues[i].open, now_ms);
+	}
+}
+
+void
+batch_flush(void)
+{
+	int64_t now_ms = loop_now_ms();
+	unsigned idle = 0;
+
+	expire(now_ms);
+	tell_ending();
+	while (n_queued > 0 && idle < n_queues) {
+		struct queue *q = &queues[next_queue++ % n_queues];
+		struct batch_lot *lot;
+		struct pgconn *c;
+
+		idle++;
+		if (!queue_ready(q, now_ms) || !queue_may_send(q))
+			continue;
+		c = pgpool_free_connection();
+		if (!c)
+			return;
+		lot = queue_next(q, now_ms);
+		assert(lot);
+		lot_send(lot, c);
+		idle = 0;
+	}
+}
+
+/* The pass that this timer makes ends in batch_flush(). */
+static void
+timer_cb(void *arg)
+{
+	(void)arg;
+}
+
+/* ---- verbs ---- */
+
+void
+batch_init(unsigned max)
+{
+	assert(max > 0);
+	batch_max = max;
+	by_ordinal = xcalloc(max, sizeof(struct batch_item *));
+	row_of = xcalloc((size_t)max + 1, sizeof *row_of);
+	timer = loop_timer_new(timer_cb, NULL);
+}
+
+void
+batch_free(void)
+{
+	struct batch_lot *lot;
+
+	for (unsigned i = 0; i < n_queues; i++) {
+		free(queues[i].open);
+		while ((lot = TAILQ_FIRST(&queues[i].lots))) {
+			TAILQ_REMOVE(&queues[i].lots, lot, link);
+			free(lot);
+		}
+	}
+	for (size_t i = 0; i < sizeof params / sizeof params[0]; i++)
+		buf_free(&params[i]);
+	free(by_ordinal);
+	free(row_of);
+	loop_timer_free(timer);
+	by_ordinal = NULL;
+	row_of = NULL;
+	timer = NULL;
+	n_queues = next_queue = n_queued = n_in_flight = 0;
+	slow_in_flight = false;
+	wake_ms = INT64_MAX;
+	TAILQ_INIT(&ending);
+}
+
+static struct queue *
+queue_of(const struct batch_statement *statement)
+{
+	struct queue *q;
+
+	for (unsigned i = 0; i < n_queues; i++)
+		if (queues[i].statement == statement)
+			return &queues[i];
+	assert(n_queues < QUEUES_MAX);
+	q = &queues[n_queues++];
+	q->statement = statement;
+	q->open = NULL;
+	q->lots_turn = false;
+	TAILQ_INIT(&q->lots);
+	return q;
+}
+
+void
+batch_add(struct batch_item *item)
+{
+	struct queue *q = queue_of(item->statement);
+
+	assert(item->statement->n_columns <= BATCH_COLUMNS_MAX &&
+	    item->statement->n_scalars <= BATCH_SCALARS_MAX);
+	item->in_flight = item->resent = item->cancelled = false;
+	item->n_tries = 0;
+	if (!q->open)
+		q->open = lot_new(q);
+	lot_put(q->open, item);
+	n_queued++;
+	wake_at(item->deadline_ms);
+	loop_again();
+}
+
+bool
+batch_cancel(struct batch_item *item)
+{
+	struct batch_lot *lot = item->lot;
+
+	if (item->in_flight) {
+		item->cancelled = true;
+		return false;
+	}
+	n_queued--;
+	if (lot) {
+		lot_take(lot, item);
+		lot_drop_empty(lot);
+	} else
+		TAILQ_REMOVE(&ending, item, link);
+	return true;
+}
+
+unsigned
+batch_queued(void)
+{
+	return n_queued;
+}
+
+unsigned
+batch_in_flight(void)
+{
+	return n_in_flight;
+}
+
+/* ---- rows ---- */
+
+/* A column that is not there reads as null: a strange server must not crash us. */
+bool
+batch_null(const struct batch_row *row, int column)
+{
+	return row->row >= PQntuples(row->result) || column >= PQnfields(row->result) ||
+	    PQgetisnull(row->result, row->row, column);
+}
+
+/* The value's bytes if they are exactly n, else NULL. */
+static const char *
+value_of(const struct batch_row *row, int column, int n)
+{
+	if (batch_null(row, column) || PQgetlength(row->result, row->row, column) != n)
+		return NULL;
+	return PQgetvalue(row->result, row->row, column);
+}
+
+int32_t
+batch_int4(const struct batch_row *row, int column)
+{
+	const char *v = value_of(row, column, 4);
+
+	return v ? pg_read_int4(v) : 0;
+}
+
+int64_t
+batch_int8(const struct batch_row *row, int column)
+{
+	const char *v = value_of(row, column, 8);
+
+	return v ? pg_read_int8(v) : 0;
+}
+
+bool
+batch_bool(const struct batch_row *row, int column)
+{
+	const char *v = value_of(row, column, 1);
+
+	return v && pg_read_bool(v);
+}
+
+int64_t
+batch_instant(const struct batch_row *row, int column)
+{
+	const char *v = value_of(row, column, 8);
+
+	return v ? pg_read_unix_us(v) : 0;
+}
+
+const char *
+batch_text(const struct batch_row *row, int column, size_t *ret_len)
+{
+	if (batch_null(row, column))
+		return NULL;
+	if (ret_len)
+		*ret_len = (size_t)PQgetlength(row->result, row->row, column);
+	return PQgetvalue(row->result, row->row, column);
+}
+
+bool
+batch_uuid(const struct batch_row *row, int column, struct uuid *ret)
+{
+	const char *v = value_of(row, column, (int)sizeof ret->b);
+
+	if (v)
+		memcpy(ret->b, v, sizeof ret->b);
+	return v != NULL;
+}

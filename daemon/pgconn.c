@@ -1,0 +1,513 @@
+/*
+ * An asynchronous connection in pipeline mode. States and who moves them:
+ *
+ *	CONNECTING	PQconnectPoll under a deadline for each host; host after host
+ *	IDLE		pipeline mode, nothing sent
+ *	CALLING		statements and Sync sent; answered by finish_call()
+ *	LOSING		tells its open call, then its handler
+ *	CLOSED		waits for the end of the pass, where it is freed
+ *
+ * Promise: never blocks (but for the resolver inside libpq), never spins on what libpq returns,
+ *tells each call's end once. Memory: the object is this file's; it goes at the end of the pass in
+ *which it was closed.
+ */
+#include "pgconn.h"
+#include "alloc.h"
+#include "log.h"
+#include "loop.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTIONS_MAX 64
+
+enum state { CONNECTING, IDLE, CALLING, LOSING, CLOSED };
+
+struct pgconn {
+	enum state state;
+	PGconn *pq;
+	struct event *read_event, *write_event; /* of the present socket, or NULL */
+	struct loop_timer *deadline;		/* of the present host */
+	const struct pgconn_handler *handler;
+	void *arg;
+
+	char *conninfo;
+	int host, n_hosts, only_host;
+	int64_t connect_timeout_ms;
+
+	/* the open call */
+	void (*cb)(struct pgconn *c, const struct pgconn_answer *answer, void *arg);
+	void *cb_arg;
+	int64_t since_ms;
+	unsigned n_statements;
+	bool broken;	  /* libpq did not take it */
+	PGresult *result; /* rows of the last statement so far */
+	struct pgconn_answer answer;
+};
+
+static void connect_host(struct pgconn *c);
+
+/* First line of libpq's message, without its end. */
+static void
+copy_line(char *ret, size_t size, const char *text)
+{
+	size_t n = text ? strcspn(text, "\n") : 0;
+
+	if (n >= size)
+		n = size - 1;
+	if (n > 0)
+		memcpy(ret, text, n);
+	ret[n] = '\0';
+}
+
+static void
+free_events(struct pgconn *c)
+{
+	if (c->read_event)
+		event_free(c->read_event);
+	if (c->write_event)
+		event_free(c->write_event);
+	c->read_event = c->write_event = NULL;
+}
+
+static void
+pgconn_free(void *object)
+{
+	struct pgconn *c = object;
+
+	assert(c->state == CLOSED);
+	PQclear(c->result);
+	PQfinish(c->pq);
+	free(c->conninfo);
+	free(c);
+}
+
+void
+pgconn_close(struct pgconn *c)
+{
+	if (!c || c->state == CLOSED)
+		return;
+	c->state = CLOSED;
+	free_events(c);
+	loop_timer_free(c->deadline);
+	loop_defer_free(pgconn_free, c);
+}
+
+/* Ends the call with what is in c->answer. The callback may send the next one, or close. */
+static void
+finish_call(struct pgconn *c, enum pgconn_end end)
+{
+	struct pgconn_answer answer = c->answer;
+	PGresult *result = c->result;
+
+	assert(c->state == CALLING);
+	c->result = NULL;
+	c->state = end == PGCONN_LOST ? LOSING : IDLE;
+	answer.end = end;
+	answer.result = end == PGCONN_OK ? result : NULL;
+	c->cb(c, &answer, c->cb_arg);
+	PQclear(result);
+}
+
+static void
+lost(struct pgconn *c, const char *why)
+{
+	char line[sizeof c->answer.message], sqlstate[sizeof c->answer.sqlstate] = "";
+
+	copy_line(line, sizeof line, why);
+	if (c->state == CALLING) {
+		/* a FATAL says more than the end of the stream that follows it */
+		if (c->answer.message[0])
+			memcpy(line, c->answer.message, sizeof line);
+		else
+			memcpy(c->answer.message, line, sizeof line);
+		memcpy(sqlstate, c->answer.sqlstate, sizeof sqlstate);
+		finish_call(c, PGCONN_LOST);
+	}
+	if (c->state == CLOSED)
+		return;
+	pgconn_close(c);
+	c->handler->closed(c, sqlstate, line, c->arg);
+}
+
+void
+pgconn_abort(struct pgconn *c, const char *why)
+{
+	if (c->state != CLOSED)
+		lost(c, why);
+}
+
+/* Between send and Sync a WARNING on a write means "committed locally": not durable. */
+static void
+notice_cb(void *arg, const PGresult *notice)
+{
+	struct pgconn *c = arg;
+	const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+	const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (!severity || !strcmp(severity, "NOTICE") || !strcmp(severity, "INFO") ||
+	    !strcmp(severity, "DEBUG") || !strcmp(severity, "LOG"))
+		return;
+	if (c->state == CALLING)
+		c->answer.warning = true;
+	log_warn("ledger", "the server warns: %s", text ? text : "(no text)");
+}
+
+/* Keeps the first error: what follows it is only its echo. */
+static void
+keep_error(struct pgconn *c, const PGresult *result)
+{
+	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (c->answer.message[0])
+		return;
+	if (sqlstate)
+		copy_line(c->answer.sqlstate, sizeof c->answer.sqlstate, sqlstate);
+	copy_line(c->answer.message, sizeof c->answer.message,
+	    text ? text : PQresultErrorMessage(result));
+	if (!c->answer.message[0])
+		copy_line(
+		    c->answer.message, sizeof c->answer.message, "unexpected answer of the server");
+}
+
+/* Takes one result of the open call. True: that was its Sync. */
+static bool
+take_result(struct pgconn *c, PGresult *result)
+{
+	switch (PQresultStatus(result)) {
+	case PGRES_PIPELINE_SYNC:
+		PQclear(result);
+		return true;
+	case PGRES_TUPLES_OK:
+	case PGRES_COMMAND_OK:
+		PQclear(c->result);
+		c->result = result;
+		return false;
+	case PGRES_PIPELINE_ABORTED:
+		PQclear(result);
+		return false;
+	default:
+		keep_error(c, result);
+		PQclear(result);
+		return false;
+	}
+}
+
+/*
+ * Reads what has arrived. Each statement ends in a NULL, and a broken connection gives errors for
+ * ever: so the number of results looked at is bounded, and a NULL behind a NULL is the end for now.
+ */
+static void
+drain(struct pgconn *c)
+{
+	unsigned left = 4 * c->n_statements + 16;
+	bool after_null = false;
+
+	while (c->state == CALLING && left-- > 0 && !PQisBusy(c->pq)) {
+		PGresult *result = PQgetResult(c->pq);
+
+		if (!result) {
+			if (after_null)
+				return;
+			after_null = true;
+			continue;
+		}
+		after_null = false;
+		if (take_result(c, result)) {
+			finish_call(c, c->answer.message[0] ? PGCONN_ERROR : PGCONN_OK);
+			return;
+		}
+	}
+}
+
+static void
+flush(struct pgconn *c)
+{
+	int left = PQflush(c->pq);
+
+	/* a failed write shows when reading: what the server still said comes first */
+	if (left > 0)
+		event_add(c->write_event, NULL);
+	else
+		event_del(c->write_event);
+}
+
+static void
+ready_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct pgconn *c = arg;
+	int alive = 1;
+
+	(void)fd;
+	if (what & EV_READ)
+		alive = PQconsumeInput(c->pq);
+	drain(c);
+	if (c->state == CLOSED)
+		return;
+	if (c->state == IDLE && alive)
+		PQisBusy(c->pq); /* parses what came unasked: notices, a FATAL before the end */
+	if (!alive || c->broken || PQstatus(c->pq) == CONNECTION_BAD) {
+		lost(c, PQerrorMessage(c->pq));
+		return;
+	}
+	flush(c);
+}
+
+static void
+set_events(struct pgconn *c, event_callback_fn cb)
+{
+	int fd = PQsocket(c->pq);
+
+	free_events(c);
+	c->read_event = event_new(loop_base, fd, EV_READ | EV_PERSIST, cb, c);
+	c->write_event = event_new(loop_base, fd, EV_WRITE | EV_PERSIST, cb, c);
+	assert(c->read_event && c->write_event);
+}
+
+/* This host will not do: the next, or the end. */
+static void
+host_failed(struct pgconn *c, const char *why)
+{
+	if (c->only_host < 0 && c->host + 1 < c->n_hosts) {
+		free_events(c);
+		PQfinish(c->pq);
+		c->pq = NULL;
+		c->host++;
+		connect_host(c);
+		return;
+	}
+	lost(c, why);
+}
+
+static void
+connect_done(struct pgconn *c)
+{
+	loop_timer_clear(c->deadline);
+	if (PQsetnonblocking(c->pq, 1) || !PQenterPipelineMode(c->pq)) {
+		host_failed(c, PQerrorMessage(c->pq));
+		return;
+	}
+	set_events(c, ready_cb);
+	event_add(c->read_event, NULL);
+	c->state = IDLE;
+	c->handler->connected(c, c->arg);
+}
+
+static void
+connect_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct pgconn *c = arg;
+	PostgresPollingStatusType next = PQconnectPoll(c->pq);
+
+	(void)fd;
+	(void)what;
+	switch (next) {
+	case PGRES_POLLING_OK:
+		connect_done(c);
+		break;
+	case PGRES_POLLING_READING:
+	case PGRES_POLLING_WRITING:
+		/* libpq may have changed to another socket of the same host */
+		set_events(c, connect_cb);
+		event_add(next == PGRES_POLLING_READING ? c->read_event : c->write_event, NULL);
+		break;
+	default:
+		host_failed(c, PQerrorMessage(c->pq));
+	}
+}
+
+static void
+deadline_cb(void *arg)
+{
+	struct pgconn *c = arg;
+
+	if (!c->pq)
+		lost(c, "the conninfo cannot be parsed");
+	else if (PQstatus(c->pq) == CONNECTION_BAD)
+		host_failed(c, PQerrorMessage(c->pq));
+	else
+		host_failed(c, "connecting took too long");
+}
+
+/* The i-th part of a comma-separated list, or the only one; NULL if there is none. Owned by the
+ * caller. */
+static char *
+list_part(const char *list, int i)
+{
+	if (!list)
+		return NULL;
+	if (!strchr(list, ','))
+		return xstrdup(list);
+	while (i-- > 0) {
+		list = strchr(list, ',');
+		if (!list)
+			return NULL;
+		list++;
+	}
+	return xstrndup(list, strcspn(list, ","));
+}
+
+static int
+list_length(const char *list)
+{
+	int n = 1;
+
+	for (; list && *list; list++)
+		if (*list == ',')
+			n++;
+	return n;
+}
+
+/* What the conninfo leaves open and a daemon needs: a dead peer is noticed while its answer is
+ * awaited. */
+static const char *const defaults[][2] = {
+    {"client_encoding", "UTF8"},
+    {"fallback_application_name", "effectd"},
+    {"keepalives_idle", "10"},
+    {"keepalives_interval", "5"},
+    {"keepalives_count", "3"},
+    {"tcp_user_timeout", "30000"},
+    {"target_session_attrs", "read-write"},
+};
+
+/* Begins with the present host; an error comes back through the loop. */
+static void
+connect_host(struct pgconn *c)
+{
+	PQconninfoOption *parsed = PQconninfoParse(c->conninfo, NULL), *o;
+	const char *names[OPTIONS_MAX + 1], *values[OPTIONS_MAX + 1];
+	char *parts[3] = {NULL};
+	size_t n = 0, n_parts = 0;
+
+	assert(parsed); /* pgconn_new() looked */
+	for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++) {
+		names[n] = defaults[i][0];
+		values[n++] = defaults[i][1];
+	}
+	for (o = parsed; o->keyword; o++) {
+		bool listed = !strcmp(o->keyword, "host") || !strcmp(o->keyword, "hostaddr") ||
+		    !strcmp(o->keyword, "port");
+
+		if (!o->val || !strcmp(o->keyword, "client_encoding"))
+			continue;
+		assert(n < OPTIONS_MAX);
+		names[n] = o->keyword;
+		values[n] = o->val;
+		if (listed)
+			values[n] = parts[n_parts++] = list_part(o->val, c->host);
+		n++;
+	}
+	names[n] = values[n] = NULL;
+	c->pq = PQconnectStartParams(names, values, 0);
+	for (size_t i = 0; i < n_parts; i++)
+		free(parts[i]);
+	PQconninfoFree(parsed);
+	if (!c->pq)
+		abort(); /* no memory, as in alloc.c */
+	PQsetNoticeReceiver(c->pq, notice_cb, c);
+	loop_timer_set(c->deadline, c->connect_timeout_ms);
+	if (PQstatus(c->pq) == CONNECTION_BAD || PQsocket(c->pq) < 0) {
+		/* no callback from within pgconn_new(): at the next pass */
+		loop_timer_set(c->deadline, 0);
+		return;
+	}
+	set_events(c, connect_cb);
+	event_add(c->write_event, NULL);
+}
+
+struct pgconn *
+pgconn_new(const char *conninfo, int only_host, int64_t connect_timeout_ms,
+    const struct pgconn_handler *handler, void *arg)
+{
+	struct pgconn *c = xcalloc(1, sizeof *c);
+	PQconninfoOption *parsed = PQconninfoParse(conninfo, NULL), *o;
+
+	c->state = CONNECTING;
+	c->handler = handler;
+	c->arg = arg;
+	c->conninfo = xstrdup(conninfo);
+	c->connect_timeout_ms = connect_timeout_ms;
+	c->n_hosts = 1;
+	for (o = parsed; o && o->keyword; o++) {
+		if (!o->val)
+			continue;
+		if (!strcmp(o->keyword, "connect_timeout") && atoi(o->val) > 0)
+			c->connect_timeout_ms = atoi(o->val) * INT64_C(1000);
+		if (!strcmp(o->keyword, "host") || !strcmp(o->keyword, "hostaddr"))
+			c->n_hosts = list_length(o->val);
+	}
+	c->only_host = only_host < c->n_hosts ? only_host : -1;
+	c->host = c->only_host >= 0 ? c->only_host : 0;
+	c->deadline = loop_timer_new(deadline_cb, c);
+	if (parsed)
+		connect_host(c);
+	else
+		loop_timer_set(c->deadline, 0);
+	PQconninfoFree(parsed);
+	return c;
+}
+
+void
+pgconn_call(struct pgconn *c, const struct pgconn_statement *statements, unsigned n,
+    void (*cb)(struct pgconn *c, const struct pgconn_answer *answer, void *arg), void *arg)
+{
+	int binary[PGCONN_PARAMS_MAX], sent = 1;
+
+	assert(c->state == IDLE && n > 0);
+	c->state = CALLING;
+	c->cb = cb;
+	c->cb_arg = arg;
+	c->n_statements = n;
+	c->since_ms = loop_now_ms();
+	memset(&c->answer, 0, sizeof c->answer);
+	for (unsigned i = 0; i < PGCONN_PARAMS_MAX; i++)
+		binary[i] = 1;
+	for (unsigned i = 0; i < n && sent; i++) {
+		const struct pgconn_statement *s = &statements[i];
+
+		assert(s->n_params <= PGCONN_PARAMS_MAX);
+		sent = PQsendQueryParams(
+		    c->pq, s->sql, s->n_params, s->types, s->values, s->lengths, binary, 1);
+	}
+	if (!sent || !PQpipelineSync(c->pq)) {
+		/* shows as a lost connection, at the next pass */
+		c->broken = true;
+		event_active(c->read_event, EV_READ, 0);
+		return;
+	}
+	flush(c);
+}
+
+bool
+pgconn_busy(const struct pgconn *c)
+{
+	return c->state != IDLE;
+}
+
+int64_t
+pgconn_busy_since_ms(const struct pgconn *c)
+{
+	assert(c->state == CALLING);
+	return c->since_ms;
+}
+
+int
+pgconn_pid(const struct pgconn *c)
+{
+	return PQbackendPID(c->pq);
+}
+
+int
+pgconn_host(const struct pgconn *c)
+{
+	return c->host;
+}
+
+void *
+pgconn_arg(const struct pgconn *c)
+{
+	return c->arg;
+}

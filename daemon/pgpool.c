@@ -1,0 +1,659 @@
+/*
+ * The pool of connections to the ledger. Each slot: DOWN -> CONNECTING -> CHECKING -> READY (->
+ * REFRESHING -> READY), and DOWN again from anywhere. While no slot is usable only the first one
+ * tries, so that a database that comes back is not stormed; then the others follow at once.
+ *
+ * Stalls: a write is never cancelled, and an answer that does not come may still be waited for
+ * rightly (a synchronous standby that is away). A connection that has had no answer for
+ * request_timeout is asked about through a connection of its own: backend at work -> it is waited
+ * for, so that no backends pile up; not at work, or nobody to ask -> lost.
+ *
+ * Memory: slots live from pgpool_start() to pgpool_stop(); connections are pgconn.c's.
+ */
+#include "pgpool.h"
+#include "alloc.h"
+#include "embedded.h"
+#include "log.h"
+#include "loop.h"
+#include "pgarray.h"
+#include "pgconn.h"
+#include "schema.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BACKOFF_FIRST_MS 50
+#define BACKOFF_LAST_MS 1000
+#define CLOCK_AGE_US_MAX 60000000 /* a clock told longer ago is asked for again */
+#define CLOCK_DRIFT_DIVISOR 1000  /* what two honest clocks can differ by: 0.1 % */
+#define SAY_AGAIN_MS 10000	  /* while away, a changed reason is logged at most so often */
+#define STEADY_MS 1000		  /* lost sooner than this after it was up: back-off goes on */
+
+enum slot_state { DOWN, CONNECTING, CHECKING, READY, REFRESHING };
+
+struct slot {
+	enum slot_state state;
+	unsigned n;
+	struct pgconn *conn;	  /* but in DOWN */
+	struct loop_timer *timer; /* DOWN: next try; CHECKING, REFRESHING: patience */
+	unsigned n_failures;	  /* in a row */
+	int64_t up_ms;		  /* when it last became READY */
+	bool recheck, refresh;	  /* before its next use */
+	int64_t db_us, told_us;	  /* database clock, and loop_now_us() when its answer came */
+	int pid; /* as the backend itself says; differs from the protocol's behind a pooler */
+	int64_t backend_start_us;
+	int64_t look_ms; /* next time to ask whether it still works */
+};
+
+static const struct config *config;
+static void (*changed_cb)(void);
+static struct slot *slots;
+static unsigned n_slots;
+static struct pgpool_status status;
+static int64_t said_ms; /* when the reason was last logged */
+static bool migrating, warned_of_bodies, stopping;
+static struct loop_timer *stall_timer;
+static struct pgconn *checker;
+static struct loop_timer *checker_timer;
+
+static void slot_try(struct slot *s);
+static void slot_check(struct slot *s);
+
+static const char *
+conninfo(void)
+{
+	return strcmp(config->database, "embedded") ? config->database : embedded_conninfo();
+}
+
+static bool
+auto_migrate(void)
+{
+	return config->auto_migrate == CONFIG_MIGRATE_ON ||
+	    (config->auto_migrate == CONFIG_MIGRATE_UNSET && !strcmp(config->database, "embedded"));
+}
+
+static int64_t
+unix_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+/* ---- what is told ---- */
+
+static void
+say_down(const char *why)
+{
+	int64_t now_ms = loop_now_ms();
+	bool was_up = status.up, other = strcmp(status.error, why) != 0;
+
+	if (!was_up && !other)
+		return;
+	snprintf(status.error, sizeof status.error, "%s", why);
+	if (was_up || said_ms == 0 || now_ms - said_ms >= SAY_AGAIN_MS) {
+		log_warn("ledger", "the ledger is away: %s, trying again", why);
+		said_ms = now_ms;
+	}
+	if (was_up) {
+		status.up = false;
+		status.since_us = unix_us();
+	}
+	if (changed_cb)
+		changed_cb();
+}
+
+static void
+say_up(void)
+{
+	if (status.up)
+		return;
+	status.up = true;
+	status.since_us = unix_us();
+	status.error[0] = '\0';
+	said_ms = 0;
+	log_info("ledger", "the ledger is there, PostgreSQL %s, schema version %d",
+	    status.server_version, status.schema_version);
+	if (changed_cb)
+		changed_cb();
+}
+
+/* ---- slots up and down ---- */
+
+static bool
+any_usable(void)
+{
+	for (unsigned i = 0; i < n_slots; i++)
+		if (slots[i].state == READY || slots[i].state == REFRESHING)
+			return true;
+	return false;
+}
+
+static int64_t
+backoff_ms(unsigned n_failures)
+{
+	int64_t ms = BACKOFF_FIRST_MS;
+
+	if (n_failures == 0)
+		return 0;
+	while (--n_failures > 0 && ms < BACKOFF_LAST_MS)
+		ms *= 2;
+	if (ms > BACKOFF_LAST_MS)
+		ms = BACKOFF_LAST_MS;
+	return ms / 2 + random() % (ms / 2 + 1);
+}
+
+/* Its connection is gone or useless. */
+static void
+slot_down(struct slot *s, const char *why)
+{
+	const char *reason = why;
+
+	pgconn_close(s->conn);
+	s->conn = NULL;
+	if (s->state == READY && loop_now_ms() - s->up_ms >= STEADY_MS)
+		s->n_failures = 0;
+	else if (s->state != DOWN)
+		s->n_failures++;
+	s->state = DOWN;
+	s->recheck = s->refresh = false;
+	if (stopping)
+		return;
+	if (!strcmp(config->database, "embedded") && *embedded_error())
+		reason = embedded_error();
+	log_debug("ledger", "connection %u: %s", s->n, why);
+	if (!any_usable()) {
+		bool was_up = status.up;
+
+		say_down(reason);
+		if (was_up && slots[0].state == DOWN) {
+			/* the one that finds out when the database is back */
+			slots[0].n_failures = slots[0].n_failures > 1 ? 1 : slots[0].n_failures;
+			loop_timer_set(slots[0].timer, backoff_ms(slots[0].n_failures));
+		}
+	}
+	loop_timer_set(s->timer, backoff_ms(s->n_failures));
+}
+
+static void
+slot_ready(struct slot *s)
+{
+	bool first = !status.up;
+
+	loop_timer_clear(s->timer);
+	if (s->state == CHECKING)
+		s->up_ms = loop_now_ms();
+	s->state = READY;
+	say_up();
+	for (unsigned i = 0; first && i < n_slots; i++)
+		if (slots[i].state == DOWN) {
+			slots[i].n_failures = 0;
+			loop_timer_set(slots[i].timer, 0);
+		}
+}
+
+static void
+slot_timer_cb(void *arg)
+{
+	struct slot *s = arg;
+
+	if (s->state == DOWN)
+		slot_try(s);
+	else if (s->state == CHECKING)
+		pgconn_abort(s->conn, "the server does not answer");
+}
+
+static void
+slot_connected_cb(struct pgconn *c, void *arg)
+{
+	(void)c;
+	slot_check(arg);
+}
+
+static void
+slot_closed_cb(struct pgconn *c, const char *sqlstate, const char *why, void *arg)
+{
+	struct slot *s = arg;
+
+	(void)sqlstate;
+	assert(c == s->conn);
+	s->conn = NULL; /* frees itself */
+	slot_down(s, why);
+}
+
+static const struct pgconn_handler slot_handler = {slot_connected_cb, slot_closed_cb};
+
+static void
+slot_try(struct slot *s)
+{
+	assert(s->state == DOWN && !s->conn);
+	if (!status.up && s->n > 0)
+		return; /* slot_ready() of the first one wakes the others */
+	s->state = CONNECTING;
+	s->conn = pgconn_new(conninfo(), -1, config->request_timeout_ms, &slot_handler, s);
+}
+
+/* ---- the check of a new connection ---- */
+
+static const char check_sql[] =
+    "select " SCHEMA_SQL_EXISTS ", pg_catalog.current_setting('server_version'),"
+    " pg_catalog.current_setting('transaction_read_only'), pg_catalog.pg_backend_pid(),"
+    " coalesce((select (extract(epoch from a.backend_start) * 1000000)::int8"
+    " from pg_catalog.pg_stat_activity a where a.pid = pg_catalog.pg_backend_pid()), 0)";
+
+static void
+migrated_cb(const char *error, void *arg)
+{
+	char why[256];
+
+	(void)arg;
+	migrating = false;
+	if (error) {
+		snprintf(why, sizeof why, "the schema could not be installed: %s", error);
+		if (any_usable())
+			log_warn("ledger", "%s, going on with what is there", why);
+		else
+			say_down(why);
+		return;
+	}
+	log_info("ledger", "the schema \"effect\" is at version %d", schema_version());
+	if (!status.up && slots[0].state == DOWN)
+		loop_timer_set(slots[0].timer, 0);
+}
+
+/* The schema is not the one we need: says so, or sees to it. */
+static void
+slot_schema_misfit(struct slot *s, int version, enum schema_verdict verdict)
+{
+	char why[256];
+
+	if (verdict == SCHEMA_NEW)
+		snprintf(why, sizeof why,
+		    "the schema \"effect\" has version %d, this program needs %d: upgrade effectd",
+		    version, schema_version());
+	else if (auto_migrate()) {
+		if (!migrating) {
+			migrating = true;
+			schema_migrate_start(
+			    *config->owner_database ? config->owner_database : conninfo(),
+			    migrated_cb, NULL);
+		}
+		/* an earlier failure says more */
+		snprintf(why, sizeof why, "%s",
+		    strstr(status.error, "could not be installed")
+			? status.error
+			: "the schema is being installed");
+	} else if (version == 0)
+		snprintf(why, sizeof why,
+		    "the schema \"effect\" is not installed in this database; run \"effectctl db "
+		    "migrate\"");
+	else
+		snprintf(why, sizeof why,
+		    "the schema \"effect\" has version %d, this program needs %d; run \"effectctl "
+		    "db migrate\"",
+		    version, schema_version());
+	slot_down(s, why);
+}
+
+static void
+slot_clock_told(struct slot *s, const PGresult *result, int column)
+{
+	s->db_us = pg_read_unix_us(PQgetvalue(result, 0, column));
+	s->told_us = loop_now_us();
+	s->refresh = false;
+}
+
+static void
+version_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
+{
+	struct slot *s = arg;
+	enum schema_verdict verdict;
+	int version = 0;
+
+	(void)c;
+	if (a->end == PGCONN_LOST)
+		return; /* slot_closed_cb follows */
+	if (a->end == PGCONN_ERROR) {
+		slot_down(s, a->message);
+		return;
+	}
+	verdict = SCHEMA_OLD;
+	if (PQntuples(a->result) == 1 && PQnfields(a->result) == 3) {
+		version = pg_read_int4(PQgetvalue(a->result, 0, 0));
+		verdict = schema_judge(version, PQgetvalue(a->result, 0, 1));
+	}
+	if (verdict == SCHEMA_DIFFERS && !auto_migrate()) {
+		if (!warned_of_bodies)
+			log_warn("ledger",
+			    "the schema's functions are not this program's, using them; "
+			    "\"effectctl db migrate\" makes them fit");
+		warned_of_bodies = true;
+		verdict = SCHEMA_FITS;
+	}
+	if (verdict != SCHEMA_FITS) {
+		slot_schema_misfit(s, version, verdict);
+		return;
+	}
+	status.schema_version = version;
+	slot_clock_told(s, a->result, 2);
+	slot_ready(s);
+}
+
+static void
+check_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
+{
+	struct pgconn_statement statement = {.sql = SCHEMA_SQL_VERSION};
+	struct slot *s = arg;
+
+	if (a->end == PGCONN_LOST)
+		return;
+	if (a->end == PGCONN_ERROR) {
+		slot_down(s, a->message);
+		return;
+	}
+	if (PQntuples(a->result) != 1 || PQnfields(a->result) != 5) {
+		slot_down(s, "the server's answer makes no sense");
+		return;
+	}
+	if (strcmp(PQgetvalue(a->result, 0, 2), "off")) {
+		slot_down(s, "the database is read-only");
+		return;
+	}
+	snprintf(
+	    status.server_version, sizeof status.server_version, "%s", PQgetvalue(a->result, 0, 1));
+	s->pid = pg_read_int4(PQgetvalue(a->result, 0, 3));
+	s->backend_start_us = pg_read_int8(PQgetvalue(a->result, 0, 4));
+	if (!pg_read_bool(PQgetvalue(a->result, 0, 0))) {
+		slot_schema_misfit(s, 0, SCHEMA_OLD);
+		return;
+	}
+	pgconn_call(c, &statement, 1, version_cb, s);
+}
+
+static void
+slot_check(struct slot *s)
+{
+	struct pgconn_statement statement = {.sql = check_sql};
+
+	s->state = CHECKING;
+	s->recheck = false;
+	loop_timer_set(s->timer, config->request_timeout_ms);
+	pgconn_call(s->conn, &statement, 1, check_cb, s);
+}
+
+/* ---- the clock ---- */
+
+static void
+refresh_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
+{
+	struct slot *s = arg;
+
+	(void)c;
+	if (a->end == PGCONN_LOST)
+		return;
+	if (a->end == PGCONN_ERROR || PQntuples(a->result) != 1) {
+		slot_check(s);
+		return;
+	}
+	slot_clock_told(s, a->result, 0);
+	slot_ready(s);
+}
+
+static void
+slot_refresh(struct slot *s)
+{
+	struct pgconn_statement statement = {.sql = "select effect.now()"};
+
+	s->state = REFRESHING;
+	pgconn_call(s->conn, &statement, 1, refresh_cb, s);
+}
+
+int64_t
+pgpool_db_now_us(const struct pgconn *c)
+{
+	const struct slot *s = pgconn_arg(c);
+	int64_t gone_us = loop_now_us() - s->told_us;
+
+	return s->db_us + gone_us - gone_us / CLOCK_DRIFT_DIVISOR;
+}
+
+void
+pgpool_clock_jumped(void)
+{
+	for (unsigned i = 0; i < n_slots; i++)
+		slots[i].refresh = true;
+}
+
+/* ---- stalls ---- */
+
+static bool
+stalled(const struct slot *s, int64_t now_ms)
+{
+	return (s->state == READY || s->state == REFRESHING) && pgconn_busy(s->conn) &&
+	    now_ms - pgconn_busy_since_ms(s->conn) >= config->request_timeout_ms &&
+	    now_ms >= s->look_ms;
+}
+
+static void
+checker_end(void)
+{
+	pgconn_close(checker);
+	checker = NULL;
+	loop_timer_clear(checker_timer);
+}
+
+static bool
+at_work(const PGresult *result, const struct slot *s)
+{
+	for (int i = 0; i < PQntuples(result); i++)
+		if (pg_read_int4(PQgetvalue(result, i, 0)) == s->pid &&
+		    pg_read_int8(PQgetvalue(result, i, 1)) == s->backend_start_us)
+			return s->pid == pgconn_pid(s->conn);
+	return false;
+}
+
+/* result NULL: there is nobody to ask; then all that are stalled on this host are lost. */
+static void
+checker_verdict(const PGresult *result, int host)
+{
+	int64_t now_ms = loop_now_ms();
+
+	for (unsigned i = 0; i < n_slots; i++) {
+		struct slot *s = &slots[i];
+
+		if (!stalled(s, now_ms) || pgconn_host(s->conn) != host)
+			continue;
+		if (result && at_work(result, s)) {
+			log_debug("ledger", "connection %u waits, its backend is at work", s->n);
+			s->look_ms = now_ms + config->request_timeout_ms;
+		} else
+			pgconn_abort(s->conn,
+			    result ? "no answer, and its backend is not at work"
+				   : "no answer, and nobody to ask");
+	}
+}
+
+static void
+checker_answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
+{
+	int host = pgconn_host(c);
+
+	(void)arg;
+	if (a->end == PGCONN_LOST)
+		return;
+	checker_end();
+	checker_verdict(a->end == PGCONN_OK ? a->result : NULL, host);
+}
+
+static void
+checker_connected_cb(struct pgconn *c, void *arg)
+{
+	struct pgconn_statement statement = {
+	    .sql = "select a.pid, (extract(epoch from a.backend_start) * 1000000)::int8"
+		   " from pg_catalog.pg_stat_activity a"
+		   " where a.state = 'active' and a.usename = current_user"};
+
+	(void)arg;
+	pgconn_call(c, &statement, 1, checker_answer_cb, NULL);
+}
+
+static void
+checker_closed_cb(struct pgconn *c, const char *sqlstate, const char *why, void *arg)
+{
+	int host = pgconn_host(c);
+
+	(void)why;
+	(void)arg;
+	checker = NULL;
+	loop_timer_clear(checker_timer);
+	if (!strcmp(sqlstate, "53300"))
+		return; /* too many clients: it lives, we cannot tell; asked again at the next look
+			 */
+	checker_verdict(NULL, host);
+}
+
+static void
+checker_timer_cb(void *arg)
+{
+	(void)arg;
+	pgconn_abort(checker, "no answer");
+}
+
+static void
+stall_cb(void *arg)
+{
+	static const struct pgconn_handler handler = {checker_connected_cb, checker_closed_cb};
+	int64_t now_ms = loop_now_ms(), again_ms = config->request_timeout_ms / 4;
+	bool busy = false;
+
+	(void)arg;
+	for (unsigned i = 0; i < n_slots; i++) {
+		struct slot *s = &slots[i];
+
+		if (s->state != READY && s->state != REFRESHING)
+			continue;
+		busy |= pgconn_busy(s->conn);
+		if (checker || !stalled(s, now_ms))
+			continue;
+		checker = pgconn_new(
+		    conninfo(), pgconn_host(s->conn), config->request_timeout_ms, &handler, NULL);
+		loop_timer_set(checker_timer, config->request_timeout_ms);
+	}
+	if (busy)
+		loop_timer_set(stall_timer, again_ms < 50 ? 50 : again_ms);
+}
+
+/* ---- what batch uses ---- */
+
+static bool
+slot_free(const struct slot *s)
+{
+	return s->state == READY && !pgconn_busy(s->conn);
+}
+
+struct pgconn *
+pgpool_free_connection(void)
+{
+	int64_t now_us = loop_now_us();
+
+	for (unsigned i = 0; i < n_slots; i++) {
+		struct slot *s = &slots[i];
+
+		if (!slot_free(s))
+			continue;
+		if (s->recheck)
+			slot_check(s);
+		else if (s->refresh || now_us - s->told_us > CLOCK_AGE_US_MAX)
+			slot_refresh(s);
+		else {
+			s->look_ms = 0;
+			if (!loop_timer_armed(stall_timer))
+				loop_timer_set(stall_timer, config->request_timeout_ms);
+			return s->conn;
+		}
+	}
+	return NULL;
+}
+
+unsigned
+pgpool_n_connections(void)
+{
+	return n_slots;
+}
+
+unsigned
+pgpool_n_free(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < n_slots; i++)
+		n += slot_free(&slots[i]);
+	return n;
+}
+
+void
+pgpool_recheck(struct pgconn *c)
+{
+	struct slot *s = pgconn_arg(c);
+
+	s->recheck = true;
+}
+
+void
+pgpool_drop(struct pgconn *c, const char *why)
+{
+	pgconn_abort(c, why);
+}
+
+const struct pgpool_status *
+pgpool_status(void)
+{
+	return &status;
+}
+
+void
+pgpool_start(const struct config *with, void (*changed)(void))
+{
+	assert(!slots && with->database_connections > 0);
+	config = with;
+	changed_cb = changed;
+	memset(&status, 0, sizeof status);
+	status.since_us = unix_us();
+	snprintf(status.error, sizeof status.error, "not connected yet");
+	said_ms = 0;
+	stopping = false;
+	n_slots = (unsigned)with->database_connections;
+	slots = xcalloc(n_slots, sizeof *slots);
+	stall_timer = loop_timer_new(stall_cb, NULL);
+	checker_timer = loop_timer_new(checker_timer_cb, NULL);
+	for (unsigned i = 0; i < n_slots; i++) {
+		slots[i].n = i;
+		slots[i].timer = loop_timer_new(slot_timer_cb, &slots[i]);
+	}
+	loop_timer_set(slots[0].timer, 0);
+}
+
+void
+pgpool_stop(void)
+{
+	if (!slots)
+		return;
+	stopping = true;
+	schema_migrate_stop();
+	migrating = false;
+	checker_end();
+	for (unsigned i = 0; i < n_slots; i++)
+		if (slots[i].conn)
+			pgconn_abort(slots[i].conn, "stopping");
+	for (unsigned i = 0; i < n_slots; i++)
+		loop_timer_free(slots[i].timer);
+	loop_timer_free(stall_timer);
+	loop_timer_free(checker_timer);
+	free(slots);
+	slots = NULL;
+	n_slots = 0;
+}

@@ -1,0 +1,331 @@
+/*
+ * Installing and upgrading the schema. All of it happens in one transaction under one lock: no
+ * program ever sees new tables with old functions, and of two installers the second finds it done.
+ * Functions, views and grants are dropped and made anew whenever their digest differs; what an
+ * operator built on them stays.
+ *
+ * Promise: the daemon's loop never waits for it (schema_migrate_start() forks). Not here: when to
+ * do it (pgpool).
+ */
+#include "schema.h"
+#include "alloc.h"
+#include "buf.h"
+#include "digest.h"
+#include "log.h"
+#include "loop.h"
+#include "schema_files.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libpq-fe.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOCK_SQL "select pg_catalog.pg_advisory_xact_lock(111516266165108)" /* "effect" in ASCII \
+									     */
+#define INSTALLED "ok"
+
+static int
+migration_number(const struct schema_file *file)
+{
+	const char *base = strrchr(file->name, '/');
+
+	return (int)strtol(base ? base + 1 : file->name, NULL, 10);
+}
+
+int
+schema_version(void)
+{
+	return schema_n_migrations ? migration_number(&schema_migrations[schema_n_migrations - 1])
+				   : 0;
+}
+
+static void
+add_files(struct buf *b, const struct schema_file *files, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		/* with their ends, so that no two lists look alike */
+		buf_add(b, files[i].name, strlen(files[i].name) + 1);
+		buf_add(b, files[i].text, strlen(files[i].text) + 1);
+	}
+}
+
+const char *
+schema_digest(void)
+{
+	static char hex[2 * SHA256_BYTES + 1];
+	uint8_t sha256[SHA256_BYTES];
+	struct buf b = {NULL, 0, 0};
+
+	if (*hex)
+		return hex;
+	add_files(&b, schema_functions, schema_n_functions);
+	add_files(&b, schema_views, schema_n_views);
+	add_files(&b, schema_grants, schema_n_grants);
+	digest_sha256(b.data, b.len, sha256);
+	digest_hex(sha256, sizeof sha256, hex);
+	buf_free(&b);
+	return hex;
+}
+
+enum schema_verdict
+schema_judge(int version, const char *digest)
+{
+	if (version > schema_version())
+		return SCHEMA_NEW;
+	if (version < schema_version())
+		return SCHEMA_OLD;
+	return strcmp(digest, schema_digest()) ? SCHEMA_DIFFERS : SCHEMA_FITS;
+}
+
+/* ---- the blocking part ---- */
+
+/* First line of libpq's message, prefixed; owned by the caller. */
+static char *
+error_line(const char *where, const char *message)
+{
+	size_t n = strcspn(message, "\n");
+
+	return xasprintf(
+	    "%s%s%.*s", where, *where ? ": " : "", (int)n, n ? message : "no reason told");
+}
+
+static int
+run(PGconn *pq, const char *name, const char *sql, char **ret_error)
+{
+	PGresult *result = PQexec(pq, sql);
+	ExecStatusType status = PQresultStatus(result);
+	int err = 0;
+
+	if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK &&
+	    status != PGRES_EMPTY_QUERY) {
+		*ret_error = error_line(name, PQresultErrorMessage(result));
+		err = PQstatus(pq) == CONNECTION_BAD ? ERR_UNAVAILABLE : ERR_CONFLICT;
+	}
+	PQclear(result);
+	return err;
+}
+
+static int
+run_files(PGconn *pq, const struct schema_file *files, size_t n, char **ret_error)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = run(pq, files[i].name, files[i].text, ret_error);
+	return err;
+}
+
+/* What is installed: version 0 if nothing; digest "" if none. */
+static int
+installed(PGconn *pq, int *ret_version, char *ret_digest, size_t size, char **ret_error)
+{
+	PGresult *result = PQexec(pq,
+	    "select version, coalesce(functions, '') from effect.schema_version"
+	    " order by version desc limit 1");
+	int err = 0;
+
+	if (PQresultStatus(result) != PGRES_TUPLES_OK) {
+		*ret_error = error_line("effect.schema_version", PQresultErrorMessage(result));
+		err = ERR_CONFLICT;
+	} else if (PQntuples(result) == 1) {
+		*ret_version = atoi(PQgetvalue(result, 0, 0));
+		snprintf(ret_digest, size, "%s", PQgetvalue(result, 0, 1));
+	}
+	PQclear(result);
+	return err;
+}
+
+static int
+run_migration(PGconn *pq, const struct schema_file *file, char **ret_error)
+{
+	char sql[128];
+	int err = run(pq, file->name, file->text, ret_error);
+
+	if (err)
+		return err;
+	snprintf(sql, sizeof sql, "insert into effect.schema_version (version) values (%d)",
+	    migration_number(file));
+	return run(pq, file->name, sql, ret_error);
+}
+
+/* Within the transaction and under the lock. */
+static int
+upgrade(PGconn *pq, char **ret_error)
+{
+	char digest[2 * SHA256_BYTES + 1] = "", sql[256];
+	int version = 0, err;
+
+	err = run_files(pq, schema_bootstrap, schema_n_bootstrap, ret_error);
+	if (!err)
+		err = installed(pq, &version, digest, sizeof digest, ret_error);
+	if (err)
+		return err;
+	if (schema_judge(version, digest) == SCHEMA_FITS)
+		return 0;
+	if (version > schema_version()) {
+		*ret_error =
+		    xasprintf("the schema \"effect\" has version %d, this program knows up to %d",
+			version, schema_version());
+		return ERR_CONFLICT;
+	}
+	err = run_files(pq, schema_clear, schema_n_clear, ret_error);
+	for (size_t i = 0; i < schema_n_migrations && !err; i++)
+		if (migration_number(&schema_migrations[i]) > version)
+			err = run_migration(pq, &schema_migrations[i], ret_error);
+	if (!err)
+		err = run_files(pq, schema_functions, schema_n_functions, ret_error);
+	if (!err)
+		err = run_files(pq, schema_views, schema_n_views, ret_error);
+	if (!err)
+		err = run_files(pq, schema_grants, schema_n_grants, ret_error);
+	snprintf(sql, sizeof sql,
+	    "update effect.schema_version set functions = '%s' where version = %d", schema_digest(),
+	    schema_version());
+	return err ? err : run(pq, "effect.schema_version", sql, ret_error);
+}
+
+static void
+quiet(void *arg, const PGresult *notice)
+{
+	(void)arg;
+	(void)notice;
+}
+
+int
+schema_migrate(const char *conninfo, char **ret_error)
+{
+	const char *const names[] = {"client_encoding", "fallback_application_name",
+	    "connect_timeout", "target_session_attrs", "dbname", NULL};
+	const char *const values[] = {"UTF8", "effectd", "10", "read-write", conninfo, NULL};
+	PGconn *pq = PQconnectdbParams(names, values, 1);
+	int err;
+
+	if (PQstatus(pq) != CONNECTION_OK) {
+		*ret_error = error_line("", PQerrorMessage(pq));
+		PQfinish(pq);
+		return ERR_UNAVAILABLE;
+	}
+	PQsetNoticeReceiver(pq, quiet, NULL);
+	err = run(pq, "begin", "begin isolation level read committed", ret_error);
+	if (!err)
+		err = run(pq, "lock", LOCK_SQL, ret_error);
+	if (!err)
+		err = upgrade(pq, ret_error);
+	if (!err)
+		err = run(pq, "commit", "commit", ret_error);
+	PQfinish(pq); /* rolls back what was not committed */
+	return err;
+}
+
+/* ---- in a child ---- */
+
+static pid_t child;
+static struct event *child_event;
+static int child_fd = -1;
+static struct buf child_said;
+static void (*child_done)(const char *error, void *arg);
+static void *child_arg;
+
+static _Noreturn void
+child_run(int fd, const char *conninfo)
+{
+	char *error = NULL;
+	const char *text = INSTALLED;
+	sigset_t none;
+
+	/* nothing of the daemon's: sockets that should close with it, handlers that would write
+	 * into its pipes */
+	for (int sig = 1; sig < 32; sig++)
+		signal(sig, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	dup2(fd, STDIN_FILENO);
+	closefrom(STDERR_FILENO + 1);
+	if (schema_migrate(conninfo, &error))
+		text = error;
+	if (write(STDIN_FILENO, text, strlen(text)) < 0)
+		_exit(EXIT_FAILURE);
+	_exit(EXIT_SUCCESS);
+}
+
+static void
+child_end(void)
+{
+	event_free(child_event);
+	child_event = NULL;
+	close(child_fd);
+	child_fd = -1;
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	child = 0;
+}
+
+static void
+child_read_cb(evutil_socket_t fd, short what, void *arg)
+{
+	char chunk[512];
+	ssize_t n = read(fd, chunk, sizeof chunk);
+	const char *said;
+
+	(void)what;
+	(void)arg;
+	if (n > 0) {
+		buf_add(&child_said, chunk, (size_t)n);
+		return;
+	}
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	child_end();
+	said = buf_str(&child_said);
+	if (!strcmp(said, INSTALLED))
+		said = NULL;
+	else if (!*said)
+		said = "the installing process ended without a word";
+	child_done(said, child_arg);
+}
+
+void
+schema_migrate_start(const char *conninfo, void (*done)(const char *error, void *arg), void *arg)
+{
+	int fds[2];
+
+	assert(!child);
+	child_done = done;
+	child_arg = arg;
+	buf_clear(&child_said);
+	if (pipe2(fds, O_CLOEXEC) < 0) {
+		done(strerror(errno), arg);
+		return;
+	}
+	child = fork();
+	if (child < 0) {
+		child = 0;
+		close(fds[0]);
+		close(fds[1]);
+		done(strerror(errno), arg);
+		return;
+	}
+	if (child == 0)
+		child_run(fds[1], conninfo);
+	close(fds[1]);
+	child_fd = fds[0];
+	child_event = event_new(loop_base, child_fd, EV_READ | EV_PERSIST, child_read_cb, NULL);
+	assert(child_event);
+	event_add(child_event, NULL);
+}
+
+void
+schema_migrate_stop(void)
+{
+	if (child) {
+		kill(child, SIGKILL);
+		child_end();
+	}
+	buf_free(&child_said);
+}
