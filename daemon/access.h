@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* An operator is an observer, too: a grant with ACCESS_OPERATOR has both bits. */
 enum access_role { ACCESS_WRAPPER = 1, ACCESS_OBSERVER = 2, ACCESS_OPERATOR = 4 };
 
 /* The identity of a socket's peer, read once at accept; owned by its client. */
@@ -25,7 +26,7 @@ struct access_peer {
 	struct access_grant {
 		const char *ns; /* borrowed from the rights in force */
 		unsigned roles; /* enum access_role bits */
-	} *grants;
+	} * grants;
 	size_t n_grants;
 };
 
@@ -36,10 +37,10 @@ struct access; /* the rights in force, built from a config */
 struct access *access_new(const struct config *config, char **ret_error);
 void access_free(struct access *access);
 
-/* Reads the credentials of a connected Unix socket. Negative errno-free ERR_DENIED if the kernel
- * does not tell. */
+/* Reads the credentials of a connected Unix socket, no grants yet. ERR_DENIED: the kernel does not
+ * tell; the peer is then cleared. Whatever it returns, access_peer_clear() is allowed. */
 int access_peer_read(struct access_peer *peer, int fd) must_check;
-/* Computes peer->grants anew (at accept and after a reload). */
+/* Computes peer->grants anew (at accept, and after a reload before the old rights are freed). */
 void access_peer_judge(struct access_peer *peer, const struct access *access);
 void access_peer_clear(struct access_peer *peer);
 
