@@ -1,0 +1,115 @@
+/*
+ * Advice on policies: each code once where it is due, and a sound policy without any. The codes are
+ * part of the interface; effectd-tools(5) must name them all.
+ */
+#include "tap.h"
+#include "tool.h"
+#include "tool_dir.h"
+
+static void
+code_cb(void *arg, const struct tool_finding *f)
+{
+	struct buf *b = arg;
+
+	ck_assert_ptr_null(f->file);
+	ck_assert_str_eq(f->tool, "t");
+	ck_assert_int_ne(f->text[0], '\0');
+	ck_assert_ptr_null(strchr(f->text, '\n'));
+	buf_printf(b, "%s%s@%s", b->len > 0 ? " " : "", f->code, f->pointer);
+}
+
+/* The findings of {"name":"t",MEMBERS} as CODE@POINTER, in order. */
+static void
+expect(const char *members, const char *findings)
+{
+	char *text = xasprintf("{\"name\":\"t\",%s}", members);
+	struct tool_set *set = load(text);
+	struct buf b = {0};
+	size_t n;
+
+	n = tool_lint(tool_find(set, "n", "t"), code_cb, &b);
+	ck_assert_str_eq(buf_str(&b), findings);
+	ck_assert_uint_eq(n == 0, b.len == 0);
+	buf_free(&b);
+	tool_set_free(set);
+	free(text);
+}
+
+#define PROBE "\"probe\":{\"exec\":{\"argv\":[\"/bin/probe\"]}}"
+#define SOUND "\"key\":\"refund:{/order_id}:{/line}\"," PROBE
+
+START_TEST(a_sound_policy_has_no_findings)
+{
+	expect(SOUND, "");
+	expect("\"class\":\"read\"", "");
+	expect("\"class\":\"accumulate\",\"key\":\"k:{/id}\"", "");
+}
+END_TEST
+
+START_TEST(open_outcomes_need_somebody_to_ask)
+{
+	expect("\"key\":\"k:{/id}\"", "irreversible_without_probe@/probe");
+	expect("\"class\":\"accumulate\",\"on_unknown\":\"probe\",\"key\":\"k:{/id}\"",
+	    "probe_missing@/on_unknown");
+	expect(SOUND ",\"on_unknown\":\"human\"", "probe_unused@/on_unknown");
+	expect(
+	    SOUND ",\"settle\":\"5m\",\"absent_needed\":4", "settle_over_escalate@/escalate_after");
+	expect(SOUND ",\"settle\":\"5m\",\"absent_needed\":3", "");
+}
+END_TEST
+
+START_TEST(keys_should_outlast_a_rewording)
+{
+	expect("\"lease\":\"5s\"," PROBE, "no_key@/key");
+	expect(PROBE ",\"key\":\"k:{turn}:{/id}\"", "key_per_turn@/key");
+	expect(PROBE ",\"key\":\"k:{/id}:{/memo}\"", "key_free_text@/key");
+	expect(PROBE ",\"key\":\"k:{/id}:{/mail/Body}\"", "key_free_text@/key");
+	expect(PROBE ",\"key\":\"k:{/id}:{/call_id}\"", "key_call_id@/key");
+	expect(PROBE ",\"key\":\"k:{/requestId}\"", "key_call_id@/key");
+	expect(PROBE ",\"key\":\"k:{/idempotency-key}\"", "key_call_id@/key");
+	expect(PROBE ",\"key\":\"k:{/timestamp}:{/now}\"", "key_clock@/key key_clock@/key");
+	expect(PROBE ",\"key\":\"k:{/id}:{/line}\",\"ignore\":[\"/line\"]", "key_ignored@/key");
+	expect(PROBE ",\"key\":\"k:{/messages}:{/timezone}:{/memory}:{/note/id}\"", "");
+}
+END_TEST
+
+START_TEST(times_should_fit_each_other)
+{
+	expect(SOUND ",\"lease\":\"1h\",\"hold_max\":\"30m\"", "lease_over_hold_max@/hold_max");
+	expect(SOUND ",\"lease\":\"1h\",\"hold_max\":\"1h\"", "");
+	expect(SOUND ",\"keep_key\":\"23h\"", "keep_key_short@/keep_key");
+	expect(SOUND ",\"keep_key\":\"24h\"", "");
+}
+END_TEST
+
+START_TEST(lists_should_not_contradict_each_other)
+{
+	expect(
+	    SOUND ",\"keep\":[\"/a\",\"/memo/x\"],\"ignore\":[\"/memo\"]", "keep_ignored@/keep/1");
+	expect(SOUND ",\"keep\":[\"/memo\"],\"ignore\":[\"/memo/x\"]", "");
+	expect(SOUND ",\"on_error\":\"released\"", "error_releases@/on_error");
+	expect(SOUND ",\"on_error\":\"failed\"", "");
+}
+END_TEST
+
+START_TEST(guards_that_are_let_pass_are_named)
+{
+	expect("\"class\":\"overwrite\",\"key\":\"k:{/memo}\"", "guard_unused@/key");
+	expect("\"class\":\"natural\"," PROBE, "guard_unused@/probe");
+}
+END_TEST
+
+int
+main(void)
+{
+	TCase *tc = tap_case("tool_lint");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_sound_policy_has_no_findings);
+	tcase_add_test(tc, open_outcomes_need_somebody_to_ask);
+	tcase_add_test(tc, keys_should_outlast_a_rewording);
+	tcase_add_test(tc, times_should_fit_each_other);
+	tcase_add_test(tc, lists_should_not_contradict_each_other);
+	tcase_add_test(tc, guards_that_are_let_pass_are_named);
+	return tap_run("tool_lint", tc);
+}
