@@ -11,11 +11,12 @@
 
 #include "alloc.h"
 #include "batch.h"
-#include "json.h"
+#include "ledger.h"
 #include "log.h"
 #include "loop.h"
 #include "notify.h"
 #include "probe.h"
+#include "result.h"
 #include "waiting.h"
 
 #include <assert.h>
@@ -36,7 +37,7 @@
 	45000 /* a notice waits for room; after a minute the ledger hands it out again */
 
 enum task_kind { TASK_PROBE, TASK_NOTICE };
-enum task_state { TASK_WAITS, TASK_RUNS, TASK_TOLD };
+enum task_state { TASK_WAITS, TASK_RUNS, TASK_ASKS, TASK_TOLD };
 
 struct task {
 	struct batch_item item;
@@ -54,8 +55,7 @@ struct task {
 	enum probe_verdict verdict;
 	bool taken;
 	char *reason; /* NULL = none */
-	struct buf result;
-	uint8_t sha256[SHA256_BYTES];
+	struct result result;
 };
 
 static TAILQ_HEAD(, task) tasks = TAILQ_HEAD_INITIALIZER(tasks);
@@ -149,7 +149,7 @@ task_end(struct task *t)
 	free(t->key);
 	free(t->order_reason);
 	free(t->reason);
-	buf_free(&t->result);
+	result_clear(&t->result);
 	free(t);
 }
 
@@ -208,49 +208,58 @@ task_tell(struct task *t, const struct batch_statement *statement)
 	ended_cb();
 }
 
-/*
- * The stored form of a result. Which parts are secret is the business of the policy that the claim
- * was made under; where this process does not hold it, nothing but size and hash is told.
- */
+/* The verdict with its result, which may leave this process as it now is. */
 static void
-task_result(struct task *t, const struct probe_answer *answer, struct pgvalue *columns)
+task_verdict(struct task *t)
 {
-	bool own = t->policy && t->policy->version == t->order.policy, redacted;
+	struct pgvalue *columns = t->item.columns, policy;
 
-	columns[5] = columns[6] = columns[7] = pg_null();
-	columns[8] = pg_bool(false);
-	if (!answer || !answer->result)
-		return;
-	if (!own || !json_utf8(answer->result, answer->result_len)) {
-		digest_sha256(answer->result, answer->result_len, t->sha256);
-		columns[6] = pg_int8((int64_t)answer->result_len);
-		columns[7] = pg_textn((const char *)t->sha256, sizeof t->sha256);
-		return;
-	}
-	redacted = tool_redact_result(t->policy, answer->result, answer->result_len, &t->result);
-	if (!redacted) {
-		buf_clear(&t->result);
-		buf_add(&t->result, answer->result, answer->result_len);
-	}
-	columns[5] = pg_textn(t->result.data, t->result.len);
-	columns[8] = pg_bool(redacted);
-}
-
-static void
-task_verdict(struct task *t, enum probe_verdict verdict, const char *reason,
-    const struct probe_answer *answer)
-{
-	struct pgvalue *columns = t->item.columns;
-
-	t->verdict = verdict;
-	t->reason = reason ? xstrdup(reason) : NULL;
 	columns[0] = pg_uuid(&t->order.effect);
 	columns[1] = pg_int4(t->order.attempt);
 	columns[2] = pg_int4(t->order.probe_no);
-	columns[3] = pg_text(probe_verdict_name(verdict));
+	columns[3] = pg_text(probe_verdict_name(t->verdict));
 	columns[4] = pg_text(t->reason);
-	task_result(t, answer, columns);
+	result_fill(&t->result, &policy, columns + 5);
 	task_tell(t, &verdict_statement);
+}
+
+static void
+task_inconclusive(struct task *t, const char *why)
+{
+	t->verdict = PROBE_INCONCLUSIVE;
+	t->reason = xstrdup(why);
+	task_verdict(t);
+}
+
+/* The ledger says what is secret under the policy of the claim; without its word, nothing but size
+ * and hash is told. */
+static void
+task_policy_cb(struct batch_item *item, int err, const struct batch_row *row)
+{
+	struct task *t = (struct task *)(void *)item;
+	const char *pointers;
+	size_t len = 0;
+
+	if (err == 0 && strcmp(batch_text(row, LEDGER_ANSWER, NULL), "ok") == 0 &&
+	    batch_int8(row, POLICY_OF_POLICY) == t->order.policy) {
+		pointers = batch_text(row, POLICY_OF_RESULT_SECRET, &len);
+		result_redact_by(&t->result, t->order.policy, pointers, len);
+	} else {
+		result_omit(&t->result);
+	}
+	task_verdict(t);
+}
+
+static void
+task_ask_policy(struct task *t)
+{
+	t->state = TASK_ASKS;
+	t->item.statement = &ledger_policy_of;
+	t->item.columns[0] = pg_uuid(&t->order.effect);
+	t->item.deadline_ms = loop_now_ms() + TELL_MS;
+	t->item.done = task_policy_cb;
+	batch_add(&t->item);
+	ended_cb();
 }
 
 static void
@@ -269,13 +278,38 @@ task_notified(struct task *t, const char *why)
 
 /* ---- probes ---- */
 
+/* Bytes that are no UTF-8 cannot be stored: size and hash. */
+static void
+task_take_result(struct task *t, const char *text, size_t len)
+{
+	uint8_t sha256[SHA256_BYTES];
+
+	if (!text || (len == 4 && memcmp(text, "null", 4) == 0))
+		return;
+	if (json_utf8(text, len)) {
+		t->result.text = xstrndup(text, len);
+		t->result.len = len;
+		return;
+	}
+	digest_sha256(text, len, sha256);
+	result_set_omitted(&t->result, (int64_t)len, sha256);
+}
+
 static void
 task_probe_cb(void *arg, const struct probe_answer *answer)
 {
 	struct task *t = arg;
 
 	t->probe = NULL;
-	task_verdict(t, answer->verdict, answer->reason, answer);
+	t->verdict = answer->verdict;
+	t->reason = answer->reason ? xstrdup(answer->reason) : NULL;
+	task_take_result(t, answer->result, answer->result_len);
+	if (result_has_text(&t->result) && t->policy->version != t->order.policy) {
+		task_ask_policy(t);
+		return;
+	}
+	result_redact(&t->result, t->policy);
+	task_verdict(t);
 }
 
 static bool
@@ -312,7 +346,7 @@ task_ask(struct task *t, const char *kept)
 		t->state = TASK_RUNS;
 		return;
 	}
-	task_verdict(t, PROBE_INCONCLUSIVE, why, NULL);
+	task_inconclusive(t, why);
 	free(why);
 }
 
@@ -327,10 +361,9 @@ sweep_task_probe(const struct sweep_order *order, struct tool_set *tools)
 	if (policy)
 		t->policy = tool_ref(policy);
 	if (!policy)
-		task_verdict(t, PROBE_INCONCLUSIVE, "this host has no policy of the tool", NULL);
+		task_inconclusive(t, "this host has no policy of the tool");
 	else if (!task_tool_has_share(t))
-		task_verdict(
-		    t, PROBE_INCONCLUSIVE, "too many probes of the tool are under way", NULL);
+		task_inconclusive(t, "too many probes of the tool are under way");
 	else
 		task_ask(t, order->kept);
 }
@@ -412,7 +445,7 @@ sweep_task_stop(void)
 			probe_cancel(t->probe);
 		if (t->notify)
 			notify_cancel(t->notify);
-		if (t->state != TASK_TOLD)
+		if (t->state == TASK_WAITS || t->state == TASK_RUNS)
 			task_end(t);
 	}
 }
