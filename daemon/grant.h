@@ -32,6 +32,8 @@ int grant_load_instance(const char *state_dir, char **ret_error) must_check;
  */
 bool grant_ask(const struct uuid *request);
 void grant_ask_end(const struct uuid *request);
+/* Begins with this request that are under way now. */
+unsigned grant_asks(const struct uuid *request);
 
 /* The ledger answered `run`: remembers it (or finds it, for a re-grant). Takes a reference to
  * policy. request NULL = none. */
@@ -48,6 +50,8 @@ const struct uuid *grant_token(const struct grant *g);
 struct grant *grant_ref(struct grant *g);
 void grant_unref(struct grant *g);
 
+/* Its line goes to a client now: until the client reports its fate it may still be told. */
+void grant_telling(struct grant *g);
 /* Fate of its `run` line: taken whole by the kernel on `connection`; or the connection ended before
  * that. */
 void grant_written(struct grant *g, uint64_t connection);

@@ -7,6 +7,7 @@
 #define EFFECTD_WAITING_H
 
 #include "digest.h"
+#include "heap.h"
 
 #include <stdint.h>
 #include <sys/queue.h>
@@ -15,7 +16,8 @@
  * false) or its time is over (true). */
 struct waiter {
 	TAILQ_ENTRY(waiter) link;
-	struct waiting_effect *effect;
+	struct waiting_effect *effect; /* NULL: it is not waiting */
+	struct heap_entry until;       /* waiting.c's own */
 	int64_t until_ms;
 	void (*wake)(struct waiter *w, bool timed_out);
 };

@@ -1,0 +1,484 @@
+/*
+ * begin: the claim before the call. Derives which effect is meant, asks the ledger, and carries its
+ * decision; a caller with wait_ms is parked on `busy` and asks anew when the effect changes.
+ *
+ * Promise: `run` is told at most once for a claim (grant.h), never older than its lease, and a
+ * claim that turns out to stand though its caller was told anything else is given back. What is
+ * decided does not belong here: that is effect.begin().
+ */
+#include "methods.h"
+
+#include "alloc.h"
+#include "begin_answer.h"
+#include "begin_params.h"
+#include "call.h"
+#include "grant.h"
+#include "identity.h"
+#include "ledger.h"
+#include "loop.h"
+#include "owed.h"
+#include "stats.h"
+#include "waiting.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SELF_WAIT_MS 150 /* how long to wait for an earlier begin of the same request at a time */
+#define REGISTRATIONS_MAX                                                      \
+	3 /* of the policy, for one begin: the ledger may be replaced under us \
+	   */
+
+struct begin {
+	struct call call;
+	struct begin_params p;
+	struct identity id; /* its policy is referenced */
+	struct buf kept;
+	bool keeps;
+	struct uuid token; /* of the claim being asked for */
+	bool asking;	   /* grant_ask() is to be ended */
+	bool regrant;	   /* asked with p_regrant */
+	unsigned n_registered;
+	int64_t answer_by_ms;  /* by the caller's deadline_ms; INT64_MAX = none */
+	int64_t wait_until_ms; /* by its wait_ms */
+	int64_t deadline_ms;   /* of the asking under way */
+	int64_t waited_ms;
+	struct waiter waiter;
+	bool self_wait;	 /* it waits for an earlier begin of the same request, not for the effect */
+	struct buf busy; /* the answer when its time is over */
+	bool told_unavailable;
+};
+
+static const struct uuid *
+request_of(const struct begin *b)
+{
+	return b->p.request.set ? &b->p.request.value : NULL;
+}
+
+static struct begin_asked
+asked_of(const struct begin *b)
+{
+	return (struct begin_asked){.id = &b->id,
+	    .kept = b->keeps ? b->kept.data : NULL,
+	    .kept_len = b->kept.len,
+	    .waited_ms = b->waited_ms};
+}
+
+static void
+log_decision(const struct request *r, const struct begin_params *p, const char *ns,
+    const struct identity *id, const char *decision, const struct batch_row *row)
+{
+	char effect[UUID_TEXT_BYTES];
+	struct log_line l;
+
+	stats_count(ns, p->who.tool, decision, loop_now_ms() - r->received_ms);
+	if (!call_log_start(&l, r))
+		return;
+	log_str(&l, "ns", ns);
+	log_str(&l, "tool", p->who.tool);
+	if (id) {
+		uuid_text(&id->effect, effect);
+		log_strn(&l, "key", id->key, id->key_len);
+		log_str(&l, "effect", effect);
+	}
+	log_str(&l, "decision", decision);
+	if (row && !batch_null(row, BEGIN_ATTEMPT))
+		log_int(&l, "attempt", batch_int4(row, BEGIN_ATTEMPT));
+	call_log_cost(&l, r);
+	log_str(&l, "run", p->who.run);
+	log_str(&l, "step", p->who.step);
+	log_str(&l, "call", p->call);
+	log_end(&l);
+}
+
+/* ---- asking ---- */
+
+static void
+end_ask(struct begin *b)
+{
+	if (b->asking)
+		grant_ask_end(&b->p.request.value);
+	b->asking = false;
+}
+
+static struct pgvalue
+optional_text(const char *text)
+{
+	return text ? pg_text(text) : pg_null();
+}
+
+static void
+begin_send(struct begin *b)
+{
+	struct pgvalue *v = b->call.item.columns;
+
+	b->token = uuid_random();
+	v[BEGIN_P_ID] = pg_uuid(&b->id.effect);
+	v[BEGIN_P_POLICY] = pg_int8(b->id.policy->version);
+	v[BEGIN_P_KEY] = pg_textn(b->id.key, b->id.key_len);
+	v[BEGIN_P_FINGERPRINT] = pg_uuid(&b->id.fingerprint);
+	v[BEGIN_P_TOKEN] = pg_uuid(&b->token);
+	v[BEGIN_P_REQUEST] = pg_uuid(request_of(b));
+	v[BEGIN_P_LEASE_MS] = b->p.lease_ms.set ? pg_int4((int32_t)b->p.lease_ms.value) : pg_null();
+	v[BEGIN_P_OWNER] = optional_text(b->p.owner);
+	v[BEGIN_P_RUN] = optional_text(b->p.who.run);
+	v[BEGIN_P_STEP] = optional_text(b->p.who.step);
+	v[BEGIN_P_TURN] = optional_text(b->p.who.turn);
+	v[BEGIN_P_KEPT] = b->keeps ? pg_textn(b->kept.data, b->kept.len) : pg_null();
+	v[BEGIN_P_REGRANT] = pg_bool(b->regrant);
+	call_ask(&b->call, &ledger_begin, b->deadline_ms);
+}
+
+static void
+begin_ask(struct begin *b)
+{
+	assert(!b->asking);
+	b->regrant = false;
+	if (b->p.request.set) {
+		b->regrant = grant_ask(&b->p.request.value);
+		b->asking = true;
+	}
+	call_set_due(&b->call, b->deadline_ms);
+	begin_send(b);
+}
+
+/* The ledger does not know the policy yet: tell it, then ask again. */
+static void
+begin_register(struct begin *b)
+{
+	struct pgvalue *v = b->call.item.columns;
+
+	b->n_registered++;
+	v[REGISTER_P_VERSION] = pg_int8(b->id.policy->version);
+	v[REGISTER_P_NS] = pg_text(b->id.policy->ns);
+	v[REGISTER_P_NAME] = pg_text(b->id.policy->name);
+	v[REGISTER_P_POLICY] = pg_text(b->id.policy->json);
+	call_ask(&b->call, &ledger_register_tools, b->deadline_ms);
+}
+
+/*
+ * The claim with our token may stand, as it was sent and its answer is not known; nobody was told.
+ * With a request, a caller who was told `unavailable` may come for it; else it is given back, which
+ * does nothing if it does not stand.
+ */
+static void
+begin_lost(struct begin *b)
+{
+	struct grant *g;
+
+	if (!b->p.request.set || !b->told_unavailable) {
+		owed_not_told(&b->id.effect, &b->token);
+		return;
+	}
+	g = grant_add(&b->id.effect, &b->token, &b->p.request.value, b->id.policy);
+	grant_untold(g);
+}
+
+/* Nobody waits any more; the item, if it cannot be taken back, brings the truth later. */
+static void
+begin_abandon(struct begin *b)
+{
+	bool asked = b->call.asked && b->call.item.statement == &ledger_begin;
+
+	waiting_remove(&b->waiter);
+	if (!call_take_back(&b->call))
+		return;
+	end_ask(b);
+	if (asked && b->call.item.resent)
+		begin_lost(b);
+	call_end(&b->call);
+}
+
+/* ---- answers ---- */
+
+static void
+begin_reply(struct begin *b, struct buf *object, const char *decision, const struct batch_row *row,
+    struct grant *g)
+{
+	struct buf line = {0};
+
+	log_decision(b->call.r, &b->p, b->id.ns, &b->id, decision, row);
+	call_line(b->call.r, &line);
+	buf_add(&line, object->data, object->len);
+	buf_add_char(&line, '}');
+	call_reply(&b->call, &line, g);
+}
+
+static void
+reply_busy(struct begin *b)
+{
+	begin_answer_retry(&b->busy);
+	begin_reply(b, &b->busy, "busy", NULL, NULL);
+	call_end(&b->call);
+}
+
+static void
+begin_wake(struct waiter *w, bool timed_out)
+{
+	struct begin *b = (struct begin *)(void *)((char *)w - offsetof(struct begin, waiter));
+
+	if (b->self_wait) {
+		b->self_wait = false;
+		begin_ask(b);
+		return;
+	}
+	if (timed_out) {
+		reply_busy(b);
+		return;
+	}
+	b->waited_ms = loop_now_ms() - b->call.r->received_ms;
+	b->deadline_ms = loop_now_ms() + call_config()->request_timeout_ms;
+	if (b->deadline_ms > b->answer_by_ms)
+		b->deadline_ms = b->answer_by_ms;
+	begin_ask(b);
+}
+
+static void
+row_busy(struct begin *b, const struct batch_row *row)
+{
+	const struct begin_asked asked = asked_of(b);
+	int64_t now_ms = loop_now_ms(), until_ms = b->wait_until_ms;
+
+	if (b->p.request.set && grant_asks(&b->p.request.value) > 0) {
+		/* perhaps busy against an earlier begin of our own caller, whose answer is not here
+		 * yet */
+		b->self_wait = true;
+		waiting_add(&b->waiter, &b->id.effect, now_ms + SELF_WAIT_MS);
+		return;
+	}
+	if (b->p.request.set && !b->regrant) {
+		/* it was so: that one ended, and nobody was told its grant */
+		b->regrant = grant_ask(&b->p.request.value);
+		b->asking = true;
+		if (b->regrant) {
+			begin_send(b);
+			return;
+		}
+		end_ask(b);
+	}
+	buf_clear(&b->busy);
+	begin_answer_busy(&b->busy, &asked, row);
+	if (until_ms > b->answer_by_ms)
+		until_ms = b->answer_by_ms;
+	if (until_ms <= now_ms) {
+		reply_busy(b);
+		return;
+	}
+	call_clear_due(&b->call);
+	waiting_add(&b->waiter, &b->id.effect, until_ms);
+}
+
+static void
+row_run(struct begin *b, const struct batch_row *row)
+{
+	const struct begin_asked asked = asked_of(b);
+	struct buf object = {0};
+	struct uuid token = b->token;
+	const char *decision;
+	struct grant *g;
+	bool told;
+
+	batch_uuid(row, BEGIN_TOKEN, &token);
+	g = grant_add(&b->id.effect, &token, request_of(b), b->id.policy);
+	told = grant_told(g);
+	if (!b->call.r) {
+		if (b->p.request.set && b->told_unavailable)
+			grant_untold(g);
+		else if (!told)
+			owed_not_told(&b->id.effect, &token);
+		call_end(&b->call);
+		return;
+	}
+	if (loop_now_ms() - b->call.r->received_ms - b->waited_ms >
+	    batch_int8(row, BEGIN_LEASE_MS)) {
+		begin_answer_withheld(&object, &asked, row);
+		begin_reply(b, &object, "unknown", row, NULL);
+		if (!told)
+			owed_not_told(&b->id.effect, &token);
+	} else {
+		if (b->p.bind)
+			grant_bind(g, b->call.r->connection);
+		begin_answer_row(&object, &asked, row, &decision);
+		grant_telling(g);
+		begin_reply(b, &object, decision, row, g);
+	}
+	buf_free(&object);
+	call_end(&b->call);
+}
+
+static void
+begin_row(struct call *c, const struct batch_row *row)
+{
+	struct begin *b = (struct begin *)c;
+	const struct begin_asked asked = asked_of(b);
+	struct buf object = {0};
+	const char *decision;
+
+	if (c->item.statement == &ledger_register_tools) {
+		if (c->r)
+			begin_send(b);
+		else
+			begin_abandon(b);
+		return;
+	}
+	if (call_answer_is(row, "no_tool") && c->r && b->n_registered < REGISTRATIONS_MAX) {
+		begin_register(b);
+		return;
+	}
+	end_ask(b);
+	if (call_answer_is(row, "run")) {
+		row_run(b, row);
+		return;
+	}
+	if (!c->r) {
+		call_end(c);
+		return;
+	}
+	if (call_answer_is(row, "busy")) {
+		row_busy(b, row);
+		return;
+	}
+	if (!begin_answer_row(&object, &asked, row, &decision)) {
+		call_strange_row(c, row);
+	} else {
+		begin_reply(b, &object, decision, row, NULL);
+		call_end(c);
+	}
+	buf_free(&object);
+}
+
+static void
+begin_failed(struct call *c, int err)
+{
+	struct begin *b = (struct begin *)c;
+
+	end_ask(b);
+	if (c->r && err == ERR_UNAVAILABLE) {
+		b->told_unavailable = true;
+		call_unavailable(c, NULL);
+	} else {
+		call_error(c, err, NULL);
+	}
+	if (c->item.resent && c->item.statement == &ledger_begin)
+		begin_lost(b);
+	call_end(c);
+}
+
+static void
+begin_late(struct call *c)
+{
+	struct begin *b = (struct begin *)c;
+
+	b->told_unavailable = true;
+	call_unavailable(c, NULL);
+	begin_abandon(b);
+}
+
+static void
+begin_gone(struct call *c)
+{
+	begin_abandon((struct begin *)c);
+}
+
+static void
+begin_drain(struct call *c)
+{
+	struct begin *b = (struct begin *)c;
+
+	if (!b->waiter.effect || b->self_wait)
+		return;
+	waiting_remove(&b->waiter);
+	reply_busy(b);
+}
+
+static void
+begin_clear(struct call *c)
+{
+	struct begin *b = (struct begin *)c;
+
+	assert(!b->asking && !b->waiter.effect);
+	begin_params_clear(&b->p);
+	identity_clear(&b->id);
+	tool_unref(b->id.policy);
+	buf_free(&b->kept);
+	buf_free(&b->busy);
+}
+
+static const struct call_kind kind = {
+    .row = begin_row,
+    .failed = begin_failed,
+    .late = begin_late,
+    .gone = begin_gone,
+    .drain = begin_drain,
+    .clear = begin_clear,
+};
+
+/* ---- the request ---- */
+
+static void
+begin_pass(struct request *r, const struct begin_params *p, const struct tool_policy *policy)
+{
+	struct buf line = {0};
+
+	log_decision(r, p, policy->ns, NULL, "pass", NULL);
+	call_line(r, &line);
+	begin_answer_pass(&line, policy);
+	buf_add_char(&line, '}');
+	call_send(r, &line);
+}
+
+/* Takes the contents of `p` and `id`. */
+static void
+begin_start(struct request *r, const struct begin_params *p, const struct identity *id)
+{
+	int64_t deadline_ms = call_deadline(r);
+	struct begin *b;
+
+	if (p->deadline_ms.set)
+		deadline_ms = r->received_ms + p->deadline_ms.value;
+	b = call_new(r, &kind, sizeof(*b), deadline_ms);
+	b->p = *p;
+	b->id = *id;
+	tool_ref(b->id.policy);
+	b->keeps = identity_kept(&r->rpc.doc, p->who.args, b->id.policy, &b->kept);
+	b->answer_by_ms = p->deadline_ms.set ? deadline_ms : INT64_MAX;
+	b->wait_until_ms = r->received_ms + p->wait_ms.value;
+	b->deadline_ms = deadline_ms;
+	b->waiter.wake = begin_wake;
+	begin_ask(b);
+}
+
+void
+begin_call(struct request *r)
+{
+	struct begin_params p = {0};
+	struct tool_policy *policy;
+	struct param_fault fault;
+	struct identity id;
+	const char *ns;
+
+	if (begin_params_read(&p, r, &fault)) {
+		call_refuse_params(r, &fault);
+		goto out;
+	}
+	ns = call_namespace(r, p.who.ns);
+	if (!ns)
+		goto out;
+	policy = identity_policy(ns, p.who.tool, &fault);
+	if (!policy) {
+		call_refuse_params(r, &fault);
+		goto out;
+	}
+	if (!policy->guarded) {
+		begin_pass(r, &p, policy);
+		goto out;
+	}
+	if (identity_make(&id, &r->rpc.doc, &p.who, ns, policy, &fault)) {
+		call_refuse_params(r, &fault);
+		goto out;
+	}
+	begin_start(r, &p, &id);
+	return;
+out:
+	begin_params_clear(&p);
+}

@@ -1,0 +1,35 @@
+/*
+ * begin's answers as text: decision, next, advice and the members of each, in the order of
+ * daemon/protocol.md.
+ */
+#ifndef EFFECTD_BEGIN_ANSWER_H
+#define EFFECTD_BEGIN_ANSWER_H
+
+#include "batch.h"
+#include "buf.h"
+#include "identity.h"
+
+/* What the request itself says of the answer. */
+struct begin_asked {
+	const struct identity *id;
+	const char *kept; /* canonical JSON object of its kept args; NULL = none */
+	size_t kept_len;
+	int64_t waited_ms;
+};
+
+/*
+ * Appends the whole result object for the row's decision but for its closing brace. False: no such
+ * decision. *ret_decision (static) is the word it told.
+ */
+bool begin_answer_row(struct buf *out, const struct begin_asked *asked, const struct batch_row *row,
+    const char **ret_decision);
+/* `busy` but for its retry_after_ms, which begin_answer_retry() adds when it is told. */
+void begin_answer_busy(
+    struct buf *out, const struct begin_asked *asked, const struct batch_row *row);
+void begin_answer_retry(struct buf *out);
+/* A `run` that came too late to be told: an honest `unknown`. */
+void begin_answer_withheld(
+    struct buf *out, const struct begin_asked *asked, const struct batch_row *row);
+void begin_answer_pass(struct buf *out, const struct tool_policy *policy);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * The params of begin, which key takes as well, so that one object serves both.
+ */
+#ifndef EFFECTD_BEGIN_PARAMS_H
+#define EFFECTD_BEGIN_PARAMS_H
+
+#include "identity.h"
+
+struct begin_params {
+	struct identity_params who; /* first, as IDENTITY_PARAMS wants it */
+	char *call, *owner, *again;
+	struct param_uuid request;
+	struct param_int lease_ms, wait_ms, deadline_ms;
+	bool bind;
+};
+
+/* As params_read(); in every case begin_params_clear() frees. */
+int begin_params_read(
+    struct begin_params *p, const struct request *r, struct param_fault *ret_fault) must_check;
+void begin_params_clear(struct begin_params *p);
+
+#endif

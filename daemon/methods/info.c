@@ -1,0 +1,84 @@
+/*
+ * info: what this daemon is, works with and is allowed to do for this peer. Asks no ledger: what it
+ * says about it is what was last heard.
+ */
+#include "methods.h"
+
+#include "access.h"
+#include "call.h"
+#include "loop.h"
+#include "pgpool.h"
+#include "stats.h"
+
+static void
+add_database(struct buf *out, const struct pgpool_status *status)
+{
+	buf_json_member(out, "database");
+	buf_add_char(out, '{');
+	buf_json_member_str(out, "state", status->up ? "up" : "down");
+	buf_json_member_instant(out, "since", status->since_us);
+	if (status->server_version[0])
+		buf_json_member_str(out, "server_version", status->server_version);
+	if (status->error[0])
+		buf_json_member_str(out, "error", status->error);
+	buf_add_char(out, '}');
+}
+
+/* What a client has to keep to, by the names of the config. */
+static void
+add_limits(struct buf *out, const struct config *config)
+{
+	buf_json_member(out, "limits");
+	buf_add_char(out, '{');
+	buf_json_member_int(out, "request_timeout", config->request_timeout_ms);
+	buf_json_member_int(out, "max_line", config->max_line);
+	buf_json_member_int(out, "max_connections", config->max_connections);
+	buf_json_member_int(out, "max_inflight", config->max_inflight);
+	buf_json_member_int(out, "max_output", config->max_output);
+	buf_json_member_int(out, "batch_max", config->batch_max);
+	buf_add_char(out, '}');
+}
+
+static void
+add_open(struct buf *out)
+{
+	int64_t pending, unknown, escalated;
+
+	if (!stats_open_counts(&pending, &unknown, &escalated))
+		return;
+	buf_json_member(out, "open");
+	buf_add_char(out, '{');
+	buf_json_member_int(out, "pending", pending);
+	buf_json_member_int(out, "unknown", unknown);
+	buf_json_member_int(out, "escalated", escalated);
+	buf_add_char(out, '}');
+}
+
+void
+info_call(struct request *r)
+{
+	const struct pgpool_status *status = pgpool_status();
+	struct param_fault fault;
+	struct buf line = {0};
+
+	if (params_read(&r->rpc.doc, r->rpc.params, "", NULL, 0, NULL, &fault)) {
+		call_refuse_params(r, &fault);
+		return;
+	}
+	call_log(r, NULL, "tool", NULL);
+	call_line(r, &line);
+	buf_add_char(&line, '{');
+	buf_json_member_str(&line, "version", PACKAGE_VERSION);
+	buf_json_member_int(&line, "protocol", 1);
+	if (status->schema_version)
+		buf_json_member_int(&line, "schema_version", status->schema_version);
+	buf_json_member_int(&line, "uptime_ms", loop_now_ms() - call_started_ms());
+	buf_json_member_bool(&line, "ready", status->up);
+	add_database(&line, status);
+	add_limits(&line, call_config());
+	add_open(&line);
+	buf_json_member(&line, "peer");
+	access_peer_json(r->peer, &line);
+	buf_add_char(&line, '}');
+	call_send(r, &line);
+}

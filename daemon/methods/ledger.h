@@ -1,0 +1,171 @@
+/*
+ * The SQL functions that methods call, as statements for batch.c: which parameter stands in which
+ * column, which result in which. The signatures are sql/README.md's; a statement names its result
+ * columns, so their order is ours.
+ */
+#ifndef EFFECTD_LEDGER_H
+#define EFFECTD_LEDGER_H
+
+#include "batch.h"
+
+/* The first two result columns of every statement but the list. */
+enum { LEDGER_ORD, LEDGER_ANSWER, LEDGER_REST };
+
+enum ledger_begin_param {
+	BEGIN_P_ID,
+	BEGIN_P_POLICY,
+	BEGIN_P_KEY,
+	BEGIN_P_FINGERPRINT,
+	BEGIN_P_TOKEN,
+	BEGIN_P_REQUEST,
+	BEGIN_P_LEASE_MS,
+	BEGIN_P_OWNER,
+	BEGIN_P_RUN,
+	BEGIN_P_STEP,
+	BEGIN_P_TURN,
+	BEGIN_P_KEPT,
+	BEGIN_P_REGRANT,
+	BEGIN_P_WITHIN_MS,
+	BEGIN_P_RESENT
+};
+enum ledger_begin_column {
+	BEGIN_ATTEMPT = LEDGER_REST,
+	BEGIN_TOKEN,
+	BEGIN_LEASE_UNTIL,
+	BEGIN_LEASE_MS,
+	BEGIN_PROTECTED_UNTIL,
+	BEGIN_ON_ERROR,
+	BEGIN_STATE,
+	BEGIN_CLAIMED_AT,
+	BEGIN_SINCE,
+	BEGIN_NEXT_PROBE_AT,
+	BEGIN_OWNER,
+	BEGIN_OUTCOME,
+	BEGIN_DECIDED_BY,
+	BEGIN_DONE_AT,
+	BEGIN_RESULT,
+	BEGIN_RESULT_STATE,
+	BEGIN_RESULT_BYTES,
+	BEGIN_RESULT_SHA256,
+	BEGIN_KEPT,
+	BEGIN_BUDGET,
+	BEGIN_BUDGET_MAX
+};
+extern const struct batch_statement ledger_begin;
+
+enum ledger_register_param {
+	REGISTER_P_VERSION,
+	REGISTER_P_NS,
+	REGISTER_P_NAME,
+	REGISTER_P_POLICY
+};
+extern const struct batch_statement ledger_register_tools;
+
+enum ledger_complete_param {
+	COMPLETE_P_ID,
+	COMPLETE_P_TOKEN,
+	COMPLETE_P_SCOPE,
+	COMPLETE_P_POLICY,
+	COMPLETE_P_OUTCOME,
+	COMPLETE_P_RESULT,
+	COMPLETE_P_RESULT_BYTES,
+	COMPLETE_P_RESULT_SHA256,
+	COMPLETE_P_REDACTED
+};
+enum ledger_complete_column {
+	COMPLETE_SHAPE = LEDGER_REST,
+	COMPLETE_STATE,
+	COMPLETE_OUTCOME,
+	COMPLETE_ALREADY,
+	COMPLETE_ATTEMPT,
+	COMPLETE_NEXT_PROBE_AT,
+	COMPLETE_POLICY,
+	COMPLETE_RESULT_SECRET
+};
+extern const struct batch_statement ledger_complete;
+
+enum ledger_policy_of_column { POLICY_OF_POLICY = LEDGER_REST, POLICY_OF_RESULT_SECRET };
+extern const struct batch_statement ledger_policy_of;
+
+/* release, unknown and extend: three first parameters alike. */
+enum ledger_holder_param {
+	HOLDER_P_ID,
+	HOLDER_P_TOKEN,
+	HOLDER_P_SCOPE,
+	HOLDER_P_REASON, /* extend: its lease_ms */
+	HOLDER_P_FLAG	 /* release: not told; unknown: closed */
+};
+enum ledger_holder_column {
+	HOLDER_STATE = LEDGER_REST,
+	HOLDER_ATTEMPT,
+	HOLDER_VALUE /* release: already; unknown: next_probe_at; extend: lease_until */
+};
+extern const struct batch_statement ledger_release, ledger_unknown, ledger_extend;
+
+enum ledger_resolve_param {
+	RESOLVE_P_ID,
+	RESOLVE_P_SCOPE,
+	RESOLVE_P_VERDICT,
+	RESOLVE_P_ATTEMPT,
+	RESOLVE_P_STATE,
+	RESOLVE_P_REASON,
+	RESOLVE_P_EVIDENCE,
+	RESOLVE_P_POLICY,
+	RESOLVE_P_RESULT,
+	RESOLVE_P_RESULT_BYTES,
+	RESOLVE_P_RESULT_SHA256,
+	RESOLVE_P_REDACTED,
+	RESOLVE_P_BY
+};
+enum ledger_resolve_column {
+	RESOLVE_STATE = LEDGER_REST,
+	RESOLVE_ATTEMPT,
+	RESOLVE_POLICY,
+	RESOLVE_RESULT_SECRET
+};
+extern const struct batch_statement ledger_resolve;
+
+enum ledger_get_param { GET_P_ID, GET_P_SCOPE, GET_P_EVENTS };
+/* The columns of get; the list has the same ones, without what follows ROW_PROTECTED_UNTIL. */
+enum ledger_row_column {
+	ROW_EFFECT = LEDGER_REST,
+	ROW_NAMESPACE,
+	ROW_TOOL,
+	ROW_KEY,
+	ROW_FINGERPRINT,
+	ROW_STATE,
+	ROW_ATTEMPT,
+	ROW_OWNER,
+	ROW_RUN,
+	ROW_STEP,
+	ROW_CLAIMED_AT,
+	ROW_LEASE_UNTIL,
+	ROW_SINCE,
+	ROW_DUE_AT,
+	ROW_DONE_AT,
+	ROW_OUTCOME,
+	ROW_DECIDED_BY,
+	ROW_RESULT_STATE,
+	ROW_RESULT_BYTES,
+	ROW_RESULT_SHA256,
+	ROW_PROTECTED_UNTIL,
+	ROW_RESULT,
+	ROW_KEPT,
+	ROW_EVENTS
+};
+extern const struct batch_statement ledger_get;
+
+enum ledger_list_param {
+	LIST_P_SCOPE,
+	LIST_P_STATE,
+	LIST_P_TOOL,
+	LIST_P_NAMESPACE,
+	LIST_P_KEY_PREFIX,
+	LIST_P_OLDER_THAN_MS,
+	LIST_P_LIMIT,
+	LIST_P_BEFORE,
+	LIST_P_BEFORE_ID
+};
+extern const struct batch_statement ledger_list;
+
+#endif

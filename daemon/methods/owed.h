@@ -1,0 +1,19 @@
+/*
+ * What the daemon owes the ledger though nobody waits for the answer: claims that turned out to
+ * stand and that nobody was told of, and claims whose bound connection was closed. Kept until the
+ * ledger is back; bounded, and what falls out ends by its lease as every other claim does.
+ */
+#ifndef EFFECTD_OWED_H
+#define EFFECTD_OWED_H
+
+#include "digest.h"
+
+/* Nobody was told of this `run`, and nobody can ask for it again. Forgets the grant. */
+void owed_not_told(const struct uuid *effect, const struct uuid *token);
+/* The peer closed the connection that the claim was bound to. The signature is
+ * grant_each_bound()'s; arg is not used. */
+void owed_closed(void *arg, const struct uuid *effect, const struct uuid *token);
+/* How many are not written yet. */
+unsigned owed_n(void);
+
+#endif

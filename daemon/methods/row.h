@@ -1,0 +1,13 @@
+/*
+ * A row of the ledger as get and list tell it.
+ */
+#ifndef EFFECTD_ROW_H
+#define EFFECTD_ROW_H
+
+#include "batch.h"
+#include "buf.h"
+
+/* Appends one object; with_result: result, kept and events too (get). Never a token. */
+void row_object(struct buf *out, const struct batch_row *row, bool with_result);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * tools: the effective policies of the peer's namespaces, each with its version and what lint finds
+ * in it. Asks no ledger.
+ */
+#include "methods.h"
+
+#include "alloc.h"
+#include "call.h"
+
+#include <stdlib.h>
+
+void
+tools_call(struct request *r)
+{
+	const struct access_peer *peer = r->peer;
+	struct param_fault fault;
+	struct buf line = {0};
+	char **names;
+	size_t i, n = 0;
+
+	if (params_read(&r->rpc.doc, r->rpc.params, "", NULL, 0, NULL, &fault)) {
+		call_refuse_params(r, &fault);
+		return;
+	}
+	names = xcalloc(peer->n_grants + 1, sizeof(*names));
+	for (i = 0; i < peer->n_grants; i++)
+		if (peer->grants[i].roles & r->method->roles)
+			names[n++] = xstrdup(peer->grants[i].ns);
+	if (n == 0) {
+		call_refuse(r, ERR_DENIED, NULL);
+		goto out;
+	}
+	call_log(r, NULL, "tool", NULL);
+	call_line(r, &line);
+	buf_add_char(&line, '{');
+	buf_json_member(&line, "tools");
+	tool_set_json(call_tools(), names, n, &line);
+	buf_add_char(&line, '}');
+	call_send(r, &line);
+out:
+	for (i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+}
