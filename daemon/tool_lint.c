@@ -99,6 +99,10 @@ lint_key(struct lint *l)
 		    "words, or in another step, runs it again");
 		return;
 	}
+	if (key_template_is_constant(l->policy->key))
+		found(l, "key_constant", "/key",
+		    "the key is the same for every call: the tool runs once, until the key is "
+		    "forgotten");
 	for (p = strchr(p, '{'); p != NULL; p = strchr(end, '{')) {
 		end = strchr(p, '}');
 		if (end == NULL)

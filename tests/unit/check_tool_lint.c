@@ -61,6 +61,7 @@ END_TEST
 START_TEST(keys_should_outlast_a_rewording)
 {
 	expect("\"lease\":\"5s\"," PROBE, "no_key@/key");
+	expect(PROBE ",\"key\":\"nightly:{tool}\"", "key_constant@/key");
 	expect(PROBE ",\"key\":\"k:{turn}:{/id}\"", "key_per_turn@/key");
 	expect(PROBE ",\"key\":\"k:{/id}:{/memo}\"", "key_free_text@/key");
 	expect(PROBE ",\"key\":\"k:{/id}:{/mail/Body}\"", "key_free_text@/key");
