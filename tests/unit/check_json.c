@@ -183,6 +183,43 @@ START_TEST(a_duplicate_is_found_at_any_two_places)
 }
 END_TEST
 
+START_TEST(the_earliest_of_many_duplicates_is_told)
+{
+	for (int n = 8; n <= 80; n += 8) {
+		char text[2048] = "{\"z\":0,\"b\":0,\"z\":0";
+
+		for (int i = 0; i < n; i++)
+			sprintf(text + strlen(text), ",\"%c%d\":0", 'a' + i % 3, i / 6);
+		strcat(text, "}");
+		refuse(text, ERR_INVALID_PARAMS, JSON_DUPLICATE, "/z");
+		ck_assert_uint_eq(error.offset, (size_t)(strrchr(text, 'z') - 1 - text));
+	}
+}
+END_TEST
+
+/* Every byte at every place of a long string: eight are looked at together. */
+START_TEST(no_byte_hides_in_a_word)
+{
+	char text[32];
+
+	for (int c = 0; c < 256; c++) {
+		for (size_t at = 1; at < 25; at++) {
+			int expected = c < 0x20 || c == '"' || c == '\\' ? ERR_PARSE
+			    : c >= 0x80					 ? ERR_INVALID_PARAMS
+									 : 0;
+
+			memset(text, 'u', sizeof text);
+			text[0] = text[25] = '"';
+			text[at] = (char)c;
+			ck_assert_msg(json_scan(&doc, text, 26, NULL, &error) == expected,
+			    "byte %d at %zu", c, at);
+			if (c >= 0x80)
+				ck_assert_uint_eq(error.offset, at);
+		}
+	}
+}
+END_TEST
+
 /* case 44 */
 START_TEST(lone_surrogates_are_refused_and_pairs_taken)
 {
@@ -356,6 +393,12 @@ START_TEST(nothing_is_smuggled_through_the_opaque_value)
 	    "/0/params/result");
 	refuse("{\"params\":{\"result\":1},\"params\":{\"result\":2}}", ERR_INVALID_PARAMS,
 	    JSON_DUPLICATE, "/params");
+	refuse("{\"params\":{},\"meta\":{\"result\":1e400}}", ERR_INVALID_PARAMS, JSON_OVERFLOW,
+	    "/meta/result");
+	refuse("{\"params\":{\"a\":{}},\"meta\":{\"result\":1e400}}", ERR_INVALID_PARAMS,
+	    JSON_OVERFLOW, "/meta/result");
+	refuse("{\"params\":{\"x\":{}},\"params\":{\"result\":1e400}}", ERR_INVALID_PARAMS,
+	    JSON_DUPLICATE, "/params");
 	refuse("{\"params\":{\"a\":{},\"result\":[[]],\"z\":1e400}}", ERR_INVALID_PARAMS,
 	    JSON_OVERFLOW, "/params/z");
 	refuse(
@@ -458,6 +501,8 @@ main(void)
 	tcase_add_test(tc, duplicate_members_are_refused_also_escaped_and_nested);
 	tcase_add_test(tc, a_hundred_thousand_members_cost_no_seconds);
 	tcase_add_test(tc, a_duplicate_is_found_at_any_two_places);
+	tcase_add_test(tc, the_earliest_of_many_duplicates_is_told);
+	tcase_add_test(tc, no_byte_hides_in_a_word);
 	tcase_add_test(tc, lone_surrogates_are_refused_and_pairs_taken);
 	tcase_add_test(tc, only_valid_utf8_is_taken);
 	tcase_add_test(tc, overflow_is_refused_and_underflow_taken);
