@@ -166,6 +166,17 @@ tell(const struct ctl *ctl, struct ask_answer *answer, const char *only)
 	return code;
 }
 
+/* The daemon is not to think longer than we listen; its own limit does for longer deadlines. Keeps
+ * the text in `text`. */
+static void
+tell_deadline(struct flag_set *set, int64_t deadline_ms, char text[32])
+{
+	if (usage_given(set, "deadline_ms") || deadline_ms >= ASK_DEADLINE_MS || deadline_ms < 1)
+		return;
+	snprintf(text, 32, "%lld", (long long)deadline_ms);
+	flag_find(set, "deadline_ms")->value = text;
+}
+
 /* The daemon may take its own deadline, or the wait that was asked for, before it answers. */
 static int64_t
 patience_ms(struct flag_set *set)
@@ -188,7 +199,7 @@ ctl_begin(struct ctl *ctl)
 	struct ask_answer answer = {0};
 	struct ask what = {.method = "begin", .opaque = "/result/result", .again = ASK_SENT};
 	struct uuid uuid = uuid_random();
-	char request[UUID_TEXT_BYTES], *why = NULL;
+	char request[UUID_TEXT_BYTES], deadline[32], *why = NULL;
 	bool sent = false;
 	int code, err;
 
@@ -200,6 +211,7 @@ ctl_begin(struct ctl *ctl)
 	if (!usage_deadline(ctl, &set, &what.deadline_ms))
 		return CTL_USAGE;
 	what.deadline_ms += patience_ms(&set);
+	tell_deadline(&set, what.deadline_ms, deadline);
 	uuid_text(&uuid, request);
 	if (!usage_given(&set, "request"))
 		flag_find(&set, "request")->value = request;
