@@ -11,24 +11,18 @@
 #include "alloc.h"
 #include "buf.h"
 #include "digest.h"
-#include "log.h"
-#include "loop.h"
+#include "job.h"
 #include "schema_files.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <libpq-fe.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define LOCK_SQL "select pg_catalog.pg_advisory_xact_lock(111516266165108)" /* "effect" in ASCII \
-									     */
-#define INSTALLED "ok"
+#define LOCK_SQL                                                                        \
+	"select pg_catalog.pg_advisory_xact_lock(111516266165108)" /* "effect" in ASCII \
+								    */
 
 static int
 migration_number(const struct schema_file *file)
@@ -174,7 +168,10 @@ upgrade(PGconn *pq, char **ret_error)
 			version, schema_version());
 		return ERR_CONFLICT;
 	}
-	err = run_files(pq, schema_clear, schema_n_clear, ret_error);
+	/* bodies may name what comes after them */
+	err = run(pq, "set", "set local check_function_bodies = off", ret_error);
+	if (!err)
+		err = run_files(pq, schema_clear, schema_n_clear, ret_error);
 	for (size_t i = 0; i < schema_n_migrations && !err; i++)
 		if (migration_number(&schema_migrations[i]) > version)
 			err = run_migration(pq, &schema_migrations[i], ret_error);
@@ -225,107 +222,44 @@ schema_migrate(const char *conninfo, char **ret_error)
 
 /* ---- in a child ---- */
 
-static pid_t child;
-static struct event *child_event;
-static int child_fd = -1;
-static struct buf child_said;
-static void (*child_done)(const char *error, void *arg);
-static void *child_arg;
+static struct job *job;
+static char *job_conninfo;
+static void (*job_done)(const char *error, void *arg);
 
-static _Noreturn void
-child_run(int fd, const char *conninfo)
+static char *
+job_run(void *arg)
 {
 	char *error = NULL;
-	const char *text = INSTALLED;
-	sigset_t none;
 
-	/* nothing of the daemon's: sockets that should close with it, handlers that would write
-	 * into its pipes */
-	for (int sig = 1; sig < 32; sig++)
-		signal(sig, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	dup2(fd, STDIN_FILENO);
-	closefrom(STDERR_FILENO + 1);
-	if (schema_migrate(conninfo, &error))
-		text = error;
-	if (write(STDIN_FILENO, text, strlen(text)) < 0)
-		_exit(EXIT_FAILURE);
-	_exit(EXIT_SUCCESS);
-}
-
-static void
-child_end(void)
-{
-	event_free(child_event);
-	child_event = NULL;
-	close(child_fd);
-	child_fd = -1;
-	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
-	child = 0;
-}
-
-static void
-child_read_cb(evutil_socket_t fd, short what, void *arg)
-{
-	char chunk[512];
-	ssize_t n = read(fd, chunk, sizeof chunk);
-	const char *said;
-
-	(void)what;
 	(void)arg;
-	if (n > 0) {
-		buf_add(&child_said, chunk, (size_t)n);
-		return;
-	}
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	child_end();
-	said = buf_str(&child_said);
-	if (!strcmp(said, INSTALLED))
-		said = NULL;
-	else if (!*said)
-		said = "the installing process ended without a word";
-	child_done(said, child_arg);
+	if (schema_migrate(job_conninfo, &error))
+		return error;
+	return NULL;
+}
+
+static void
+job_done_cb(const char *error, void *arg)
+{
+	job = NULL;
+	free(job_conninfo);
+	job_conninfo = NULL;
+	job_done(error, arg);
 }
 
 void
 schema_migrate_start(const char *conninfo, void (*done)(const char *error, void *arg), void *arg)
 {
-	int fds[2];
-
-	assert(!child);
-	child_done = done;
-	child_arg = arg;
-	buf_clear(&child_said);
-	if (pipe2(fds, O_CLOEXEC) < 0) {
-		done(strerror(errno), arg);
-		return;
-	}
-	child = fork();
-	if (child < 0) {
-		child = 0;
-		close(fds[0]);
-		close(fds[1]);
-		done(strerror(errno), arg);
-		return;
-	}
-	if (child == 0)
-		child_run(fds[1], conninfo);
-	close(fds[1]);
-	child_fd = fds[0];
-	child_event = event_new(loop_base, child_fd, EV_READ | EV_PERSIST, child_read_cb, NULL);
-	assert(child_event);
-	event_add(child_event, NULL);
+	assert(!job);
+	job_conninfo = xstrdup(conninfo);
+	job_done = done;
+	job = job_start(job_run, job_done_cb, arg);
 }
 
 void
 schema_migrate_stop(void)
 {
-	if (child) {
-		kill(child, SIGKILL);
-		child_end();
-	}
-	buf_free(&child_said);
+	job_kill(job);
+	job = NULL;
+	free(job_conninfo);
+	job_conninfo = NULL;
 }

@@ -593,9 +593,9 @@ START_TEST(an_item_in_flight_outlives_its_deadline_and_gets_the_truth)
 	start(1, 5000);
 	until(is_up);
 	hold_lock();
-	add_to(&act, "wait", 1);
-	add_to(&act, "x", 300);
+	add_to(&act, "wait", 1000);
 	until(somebody_waits);
+	add_to(&act, "x", 300);
 	while (!entries[1].n_done) {
 		n_done = 0;
 		n_entries = 1;
