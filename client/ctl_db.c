@@ -184,8 +184,8 @@ struct check {
 static void
 tell_check(const struct ctl *ctl, const struct check *check)
 {
-	static const struct table_column columns[] = {{"INVARIANT", 0.3, true, false},
-	    {"EFFECT", 36, false, false}, {"DETAIL", 0.4, true, false}};
+	static const struct table_column columns[] = {{"INVARIANT", 0.3, TABLE_CUT, false, 0},
+	    {"EFFECT", 36, TABLE_WHOLE, false, 0}, {"DETAIL", 0.4, TABLE_WRAP, false, 0}};
 	static const char *const names[] = {"invariant", "effect", "detail"};
 	int n = check->broken ? PQntuples(check->broken) : 0;
 	struct table *table = ctl->json ? NULL : table_new(columns, 3);

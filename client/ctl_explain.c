@@ -23,9 +23,10 @@
 static void
 show_timeline(const struct ask_answer *answer)
 {
-	static const struct table_column columns[] = {{"AT", 24, false, false},
-	    {"TRY", 3, false, true}, {"EVENT", 10, false, false}, {"", 1, false, false},
-	    {"BY", 0.15, true, false}, {"REASON", 0.4, true, false}};
+	static const struct table_column columns[] = {{"AT", 24, TABLE_WHOLE, false, 0},
+	    {"TRY", 3, TABLE_WHOLE, true, 0}, {"EVENT", 10, TABLE_WHOLE, false, 0},
+	    {"", 1, TABLE_WHOLE, false, 0}, {"BY", 0.15, TABLE_CUT, false, 0},
+	    {"REASON", 0.4, TABLE_WRAP, false, 0}};
 	struct table *table = table_new(columns, sizeof columns / sizeof *columns);
 	struct story_event *events;
 	size_t n;

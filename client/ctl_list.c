@@ -14,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct table_column columns[] = {{"STATE", 9, false, false},
-    {"TOOL", 0.15, true, false}, {"KEY", 0.3, true, false}, {"TRY", 3, false, true},
-    {"CLAIMED", 24, false, false}, {"OWNER", 0.1, true, false}, {"EFFECT", 36, false, false}};
+/* The id stays whole, as it is what is pasted into the next command. */
+static const struct table_column columns[] = {{"STATE", 9, TABLE_WHOLE, false, 0},
+    {"TOOL", 0.15, TABLE_CUT, false, 0}, {"KEY", 0.3, TABLE_CUT, false, 0},
+    {"TRY", 3, TABLE_WHOLE, true, 0}, {"CLAIMED", 24, TABLE_WHOLE, false, 110},
+    {"OWNER", 0.1, TABLE_CUT, false, 130}, {"EFFECT", 36, TABLE_WHOLE, false, 0}};
 enum { STATE, TOOL, KEY, ATTEMPT, CLAIMED, OWNER, EFFECT };
 
 /* What was gathered over the pages. */

@@ -56,9 +56,10 @@ list_findings(struct buf *out, const struct ask_answer *a, uint32_t tool, const 
 static void
 list_tools(const struct ask_answer *a)
 {
-	static const struct table_column columns[] = {{"NAMESPACE", 0.1, true, false},
-	    {"TOOL", 0.2, true, false}, {"CLASS", 12, false, false}, {"KEY", 0.3, true, false},
-	    {"LEASE", 5, false, true}, {"UNKNOWN", 7, false, false}, {"PROBE", 5, false, false}};
+	static const struct table_column columns[] = {{"NAMESPACE", 0.1, TABLE_CUT, false, 0},
+	    {"TOOL", 0.2, TABLE_CUT, false, 0}, {"CLASS", 12, TABLE_WHOLE, false, 0},
+	    {"KEY", 0.3, TABLE_CUT, false, 0}, {"LEASE", 5, TABLE_WHOLE, true, 0},
+	    {"UNKNOWN", 7, TABLE_WHOLE, false, 0}, {"PROBE", 5, TABLE_WHOLE, false, 0}};
 	static const char *const names[] = {
 	    "namespace", "name", "class", "key", "lease", "on_unknown"};
 	struct table *table = table_new(columns, sizeof columns / sizeof *columns);

@@ -301,13 +301,43 @@ show_decision_exit(const struct ask_answer *answer)
 	return code;
 }
 
+/* `name: message` and the data below; of invalid params the rule that was broken says more than the
+ * message. */
+static void
+say_error(struct buf *out, const struct ask_answer *answer, uint32_t data)
+{
+	static const char *const told[] = {"name", NULL},
+				 *const told_why[] = {"name", "pointer", "why", NULL};
+	char *message = ask_text(answer, answer->error, "message");
+	char *name = data ? ask_text(answer, data, "name") : NULL;
+	char *pointer = data ? ask_text(answer, data, "pointer") : NULL;
+	char *why = data ? ask_text(answer, data, "why") : NULL;
+	bool has_rule = name && why && !strcmp(name, err_name(ERR_INVALID_PARAMS));
+
+	buf_add_str(out, "effectctl: ");
+	show_text(out, name ? name : "error", strlen(name ? name : "error"));
+	buf_add_str(out, ": ");
+	if (has_rule && pointer && *pointer) {
+		show_text(out, pointer, strlen(pointer));
+		buf_add_str(out, ": ");
+	}
+	if (has_rule)
+		show_text(out, why, strlen(why));
+	else if (message)
+		show_text(out, message, strlen(message));
+	buf_add_char(out, '\n');
+	if (data && answer->doc.nodes[data].type == JSON_OBJECT)
+		show_members(out, answer, data, has_rule ? told_why : told);
+	free(message);
+	free(name);
+	free(pointer);
+	free(why);
+}
+
 int
 show_error(const struct ctl *ctl, const struct ask_answer *answer)
 {
-	static const char *const told[] = {"name", NULL};
 	uint32_t data = json_member(&answer->doc, answer->error, "data");
-	char *message = ask_text(answer, answer->error, "message");
-	char *name = data ? ask_text(answer, data, "name") : NULL;
 	struct buf out = {0};
 	const char *raw;
 	int64_t code = 0;
@@ -318,18 +348,10 @@ show_error(const struct ctl *ctl, const struct ask_answer *answer)
 		raw = ask_raw(answer, answer->error, &len);
 		printf("{\"schema\":\"effectctl.error/1\",\"error\":%.*s}\n", (int)len, raw);
 	} else {
-		buf_add_str(&out, "effectctl: ");
-		show_text(&out, name ? name : "error", strlen(name ? name : "error"));
-		buf_add_str(&out, ": ");
-		show_text(&out, message ? message : "", strlen(message ? message : ""));
-		buf_add_char(&out, '\n');
-		if (data && answer->doc.nodes[data].type == JSON_OBJECT)
-			show_members(&out, answer, data, told);
+		say_error(&out, answer, data);
 		fwrite(out.data, 1, out.len, stderr);
 	}
 	buf_free(&out);
-	free(message);
-	free(name);
 	return show_error_exit(code);
 }
 

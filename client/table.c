@@ -9,13 +9,18 @@
 #include "buf.h"
 #include "show.h"
 
+#include <assert.h>
 #include <libsmartcols.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define COLUMNS_MAX 16
 
 struct table {
 	struct libscols_table *scols;
+	bool hidden[COLUMNS_MAX];
 	struct libscols_line *line; /* the newest row, borrowed */
 };
 
@@ -32,15 +37,21 @@ sure(int rc)
 struct table *
 table_new(const struct table_column *columns, size_t n)
 {
+	static const int fits[] = {
+	    [TABLE_WHOLE] = 0, [TABLE_CUT] = SCOLS_FL_TRUNC, [TABLE_WRAP] = SCOLS_FL_WRAP};
 	struct table *table = xcalloc(1, sizeof *table);
 	int flags;
 
+	assert(n <= COLUMNS_MAX);
 	table->scols = scols_new_table();
 	sure(table->scols ? 0 : -1);
 	sure(scols_table_enable_noencoding(table->scols, 1));
 	for (size_t i = 0; i < n; i++) {
-		flags =
-		    (columns[i].cut ? SCOLS_FL_TRUNC : 0) | (columns[i].right ? SCOLS_FL_RIGHT : 0);
+		flags = fits[columns[i].fit] | (columns[i].right ? SCOLS_FL_RIGHT : 0);
+		table->hidden[i] = isatty(STDOUT_FILENO) &&
+		    scols_table_get_termwidth(table->scols) < columns[i].terminal_min;
+		if (table->hidden[i])
+			flags |= SCOLS_FL_HIDDEN;
 		if (!scols_table_new_column(table->scols, columns[i].name, columns[i].width, flags))
 			sure(-1);
 	}
@@ -59,7 +70,7 @@ table_cell(struct table *table, size_t column, const char *text)
 {
 	struct buf safe = {0};
 
-	if (!text)
+	if (!text || table->hidden[column])
 		return;
 	show_text(&safe, text, strlen(text));
 	sure(scols_line_set_data(table->line, column, buf_str(&safe)));

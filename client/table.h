@@ -9,11 +9,15 @@
 
 struct table;
 
+/* Where the terminal is too narrow for it, a column ... */
+enum table_fit { TABLE_WHOLE, TABLE_CUT, TABLE_WRAP };
+
 struct table_column {
 	const char *name;
 	double width; /* as a share of the terminal (0.3), or as columns (10) */
-	bool cut;     /* may be cut where the terminal is narrow */
+	enum table_fit fit;
 	bool right;
+	size_t terminal_min; /* left out on a narrower terminal; 0 = always there */
 };
 
 /* columns[0, n) is copied. */
