@@ -218,7 +218,7 @@ $$;
 
 -- verdict: id or key/tool/ns; attempt, probe_no (both default to the row's), verdict, reason, result, bytes, sha256, redacted.
 create function effect_test.verdict(p jsonb) returns jsonb
-language plpgsql as $$
+language plpgsql set enable_seqscan = off as $$
 declare
   v_rows jsonb[];
 begin
@@ -239,7 +239,7 @@ $$;
 
 -- resolve: as verdict, with scope, state (attempt and state default to the row's), evidence, policy, by.
 create function effect_test.resolve(p jsonb) returns jsonb
-language plpgsql as $$
+language plpgsql set enable_seqscan = off as $$
 declare
   v_rows jsonb[];
 begin
