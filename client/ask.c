@@ -74,9 +74,10 @@ ask_answer_free(struct ask_answer *answer)
 static bool
 understand(struct ask_answer *answer, const char *opaque)
 {
-	int err = json_scan(&answer->doc, answer->line.data, answer->line.len, opaque, NULL);
-
-	if (err == ERR_PARSE || answer->doc.n_nodes == 0)
+	if (answer->line.len == 0 ||
+	    json_scan(&answer->doc, answer->line.data, answer->line.len, opaque, NULL) ==
+		ERR_PARSE ||
+	    answer->doc.n_nodes == 0)
 		return false;
 	answer->result = json_member(&answer->doc, 0, "result");
 	answer->error = json_member(&answer->doc, 0, "error");
