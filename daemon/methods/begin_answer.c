@@ -19,6 +19,7 @@
 #define BUSY_RETRY_MS_MAX 1000
 #define UNKNOWN_RETRY_MS_MIN 500
 #define UNKNOWN_RETRY_MS_MAX 30000
+#define UNKNOWN_RETRY_MS 2000 /* where no probe is due: a person or the deadline will end it */
 
 struct decision {
 	const char *name, *next, *advice;
@@ -159,7 +160,7 @@ add_mismatch(struct buf *out, const struct begin_asked *asked, const struct batc
 static void
 add_unknown(struct buf *out, const struct begin_asked *asked, const struct batch_row *row)
 {
-	int64_t in_ms = UNKNOWN_RETRY_MS_MIN;
+	int64_t in_ms = UNKNOWN_RETRY_MS;
 
 	(void)asked;
 	columns_instant(out, "since", row, BEGIN_SINCE);

@@ -13,6 +13,7 @@
 #include "rpc.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,8 +224,14 @@ void
 call_refuse_params(struct request *r, const struct param_fault *fault)
 {
 	struct rpc_error_data data = {.pointer = fault->pointer, .why = fault->why};
+	char message[sizeof(fault->pointer) + sizeof(fault->why) + 16];
+	struct buf line = {0};
 
-	call_refuse(r, ERR_INVALID_PARAMS, &data);
+	snprintf(message, sizeof(message), "params%s %s", fault->pointer, fault->why);
+	call_log(r, NULL, "error", err_name(ERR_INVALID_PARAMS));
+	rpc_error(&line, r->rpc.id, r->rpc.id_len, ERR_INVALID_PARAMS, message, &data);
+	r->reply(r, &line, NULL);
+	buf_free(&line);
 }
 
 /* The request is about to be answered: it is no longer this call's. */

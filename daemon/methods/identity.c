@@ -1,6 +1,6 @@
 /*
- * Key, fingerprint and kept values, from args and policy. The rules stand in protocol.md; templates are
- * expanded by key.c, the canonical form is canon.c's.
+ * Key, fingerprint and kept values, from args and policy. The rules stand in protocol.md; templates
+ * are expanded by key.c, the canonical form is canon.c's.
  */
 #include "identity.h"
 

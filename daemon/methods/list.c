@@ -36,7 +36,7 @@ static const struct param table[] = {
     PARAM(
 	struct list_params, older_than_ms, PARAM_INT, .max = DURATION_DAYS_MAX * INT64_C(86400000)),
     PARAM(struct list_params, limit, PARAM_INT, .min = 1, .max = LIST_ROWS_MAX),
-    PARAM(struct list_params, cursor, PARAM_TEXT, .min = CURSOR_BYTES, .max = CURSOR_BYTES),
+    PARAM(struct list_params, cursor, PARAM_TEXT, .max = LABEL_BYTES_MAX),
 };
 #define N_TABLE (sizeof(table) / sizeof(table[0]))
 
@@ -56,7 +56,8 @@ read_cursor(const char *text, int64_t *ret_us, struct uuid *ret_id)
 	uint64_t us;
 	char *end;
 
-	if (strspn(text, "0123456789abcdef") != 16 || text[16] != '-')
+	if (strlen(text) != CURSOR_BYTES || strspn(text, "0123456789abcdef") != 16 ||
+	    text[16] != '-')
 		return false;
 	us = strtoull(text, &end, 16);
 	if (end != text + 16 || us > INT64_MAX)
