@@ -166,8 +166,11 @@ def outages(cluster, daemon):
     words = {'begin': ['begin', '--json', '--tool', 'refund', '--key', 'q', '--deadline', '60s'],
              'complete': ['complete', run['effect'], '--token', run['token'], '--result', '1', '--deadline', '60s']}
     threads = [threading.Thread(target=lambda name=name: box.update({name: daemon.ctl(*words[name])})) for name in words]
+    n_lines = len(daemon.log())
     for thread in threads:
         thread.start()
+    for name in words:
+        daemon.wait_log(f'event={name} .*error=unavailable', 20, n_lines)
     cluster.start()
     for thread in threads:
         thread.join()
@@ -199,9 +202,17 @@ def strangers(cluster):
         like(daemon.ctl('status').stdout, 'rights +none', 'and status says so')
 
 
+def embedded():
+    with Daemon('embedded') as daemon:
+        daemon.ready()
+        is_(ctl('db', 'check', '-c', daemon.config_path).returncode, 0, 'db check finds the embedded database by the config')
+        out = ctl('db', 'check', '--database', 'embedded', '--state-dir', daemon.state_dir)
+        is_(out.returncode, 0, 'and by its state folder')
+
+
 with Cluster() as the_cluster:
     schema(the_cluster)
-    with Daemon(the_cluster, tools=TOOLS, config={'auto_migrate': False}) as the_daemon:
+    with Daemon(the_cluster, tools=TOOLS, config={'auto_migrate': False, 'request_timeout': '1s'}) as the_daemon:
         the_daemon.ready()
         shell(the_daemon)
         by_hand(the_daemon)
@@ -213,4 +224,5 @@ with Cluster() as the_cluster:
     out = ctl('db', 'check', '--database', the_cluster.conninfo())
     is_(out.returncode, 0, 'in the end db check finds the books right')
     note(out.stdout)
+embedded()
 done()
