@@ -10,6 +10,9 @@
  */
 #include "batch.h"
 #include "alloc.h"
+#include "batch_build.h"
+#include "batch_row.h"
+#include "batch_sqlstate.h"
 #include "fault.h"
 #include "log.h"
 #include "loop.h"
@@ -54,7 +57,6 @@ static bool slow_in_flight;
 static struct loop_timer *timer;
 static int64_t wake_ms = INT64_MAX; /* when `timer` is due */
 static struct items ending = TAILQ_HEAD_INITIALIZER(ending);
-static struct buf params[BATCH_COLUMNS_MAX + BATCH_SCALARS_MAX + 1];
 static struct batch_item **by_ordinal;
 static int *row_of;
 
@@ -104,13 +106,10 @@ lot_drop_empty(struct batch_lot *lot)
 static void
 wake_at(int64_t at_ms)
 {
-	int64_t now_ms;
-
 	if (at_ms >= wake_ms)
 		return;
-	now_ms = loop_now_ms();
 	wake_ms = at_ms;
-	loop_timer_set(timer, at_ms - now_ms);
+	loop_timer_set(timer, at_ms - loop_now_ms());
 }
 
 static int64_t
@@ -201,42 +200,17 @@ lot_end(struct batch_lot *lot, int err)
 
 /* ---- answers ---- */
 
-static bool
-answer_is(const PGresult *result, int row, const char *word)
-{
-	return !strcmp(PQgetvalue(result, row, 1), word);
-}
-
-/* Rows by ordinal into row_of[1 .. n]; -1 where there is none or more than one. */
-static void
-index_rows(const PGresult *result, unsigned n)
-{
-	bool fits = PQnfields(result) >= 2 && PQgetlength(result, 0, 0) >= 0;
-
-	for (unsigned i = 0; i <= n; i++)
-		row_of[i] = -1;
-	for (int row = 0; fits && row < PQntuples(result); row++) {
-		int32_t ord;
-
-		if (PQgetisnull(result, row, 0) || PQgetisnull(result, row, 1) ||
-		    PQgetlength(result, row, 0) != 4)
-			continue;
-		ord = pg_read_int4(PQgetvalue(result, row, 0));
-		if (ord >= 1 && (unsigned)ord <= n)
-			row_of[ord] = row_of[ord] == -1 ? row : -2;
-	}
-}
-
 static void
 deal_item(struct queue *q, struct batch_item *item, const PGresult *result, int row)
 {
 	struct batch_row r = {
 	    .result = result, .row = row, .n_rows = PQntuples(result), .resent = item->resent};
+	bool judged = row >= 0 && !q->statement->single;
+	const char *answer = judged ? batch_text(&r, 1, NULL) : "";
 
-	if (row >= 0 && !q->statement->single &&
-	    (answer_is(result, row, "retry") || answer_is(result, row, "late"))) {
-		if (answer_is(result, row, "late"))
-			pgpool_clock_jumped();
+	if (!strcmp(answer, "late"))
+		pgpool_clock_jumped();
+	if (!strcmp(answer, "late") || !strcmp(answer, "retry")) {
 		item_back(q, item);
 		return;
 	}
@@ -245,7 +219,7 @@ deal_item(struct queue *q, struct batch_item *item, const PGresult *result, int 
 	if (row < 0)
 		log_error("batch",
 		    "\"%s\" answered %s row for an entry, telling its caller of an internal error",
-		    q->statement->name, row == -1 ? "no" : "more than one");
+		    q->statement->name, row == BATCH_ROW_NONE ? "no" : "more than one");
 	item->done(item, row >= 0 ? 0 : ERR_INTERNAL, row >= 0 ? &r : NULL);
 }
 
@@ -260,7 +234,7 @@ lot_deal(struct batch_lot *lot, const PGresult *result)
 	if (q->statement->single)
 		row_of[1] = 0;
 	else
-		index_rows(result, n);
+		batch_row_index(result, n, row_of);
 	for (unsigned i = 0; (item = TAILQ_FIRST(&lot->items)); i++) {
 		lot_take(lot, item);
 		by_ordinal[i] = item;
@@ -268,53 +242,6 @@ lot_deal(struct batch_lot *lot, const PGresult *result)
 	free(lot);
 	for (unsigned i = 0; i < n; i++)
 		deal_item(q, by_ordinal[i], result, row_of[i + 1]);
-}
-
-/* What an SQLSTATE means for a lot. */
-enum action { AGAIN, RECHECK, READ_ONLY, DROP, HALVE, TIMED_OUT };
-
-static enum action
-action_of(const char *state, const char *message, const struct batch_lot *lot)
-{
-	static const struct {
-		const char *prefix;
-		enum action action;
-	} table[] = {
-	    {"40001", AGAIN},
-	    {"40P01", AGAIN},
-	    {"55P03", AGAIN},
-	    {"55006", AGAIN},
-	    {"57014", AGAIN}, /* somebody cancelled it before the commit */
-	    {"25006", READ_ONLY},
-	    {"57P", DROP},
-	    {"08", DROP},
-	    {"53300", DROP},
-	    {"53", AGAIN},
-	    {"58", AGAIN}, /* disk full and its like */
-	    /* a schema that is being changed under us */
-	    {"42804", RECHECK},
-	    {"0A000", RECHECK},
-	    {"42P18", RECHECK},
-	    {"42883", RECHECK},
-	    {"42P01", RECHECK},
-	    {"42703", RECHECK},
-	    {"42704", RECHECK},
-	    {"3F000", RECHECK},
-	    {"42501", RECHECK},
-	    {"42725", RECHECK},
-	    {"ZE004", RECHECK},
-	};
-
-	if (lot->queue->statement->kind == BATCH_SLOW && !strcmp(state, "57014"))
-		return TIMED_OUT;
-	if (!strcmp(state, "53200")) /* out of shared memory: half as many locks */
-		return lot->n > 1 ? HALVE : AGAIN;
-	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-		if (!strncmp(state, table[i].prefix, strlen(table[i].prefix)))
-			return table[i].action;
-	if (!strcmp(state, "XX000") && !strncmp(message, "cache lookup failed", 19))
-		return RECHECK; /* a function that was just replaced */
-	return HALVE;
 }
 
 /* Sends a lot again as two. */
@@ -370,29 +297,31 @@ lot_lost(struct batch_lot *lot)
 static void
 lot_refused(struct batch_lot *lot, struct pgconn *c, const struct pgconn_answer *a)
 {
-	switch (action_of(a->sqlstate, a->message, lot)) {
-	case RECHECK:
+	switch (
+	    batch_sqlstate_action(a->sqlstate, a->message, lot->queue->statement->kind, lot->n)) {
+	case BATCH_RECHECK:
 		if (lot->n_tries == 0)
 			log_warn("batch",
 			    "\"%s\" does not fit the schema (%s): %s, checking it and trying again",
 			    lot->queue->statement->name, a->sqlstate, a->message);
 		pgpool_recheck(c);
-		/* fall through */
-	case AGAIN:
 		lot_back(lot, false, pause_ms(++lot->n_tries));
 		break;
-	case READ_ONLY:
+	case BATCH_AGAIN:
+		lot_back(lot, false, pause_ms(++lot->n_tries));
+		break;
+	case BATCH_READ_ONLY:
 		lot_back(lot, false, pause_ms(++lot->n_tries));
 		pgpool_drop(c, a->message);
 		break;
-	case DROP:
+	case BATCH_DROP:
 		lot_lost(lot);
 		pgpool_drop(c, a->message);
 		break;
-	case TIMED_OUT:
+	case BATCH_TIMED_OUT:
 		lot_end(lot, ERR_OVERLOADED);
 		break;
-	case HALVE:
+	case BATCH_HALVE:
 		lot_unfit(lot, a);
 		break;
 	}
@@ -422,123 +351,48 @@ answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 
 /* ---- sending ---- */
 
-struct column {
-	const struct batch_statement *statement;
-	unsigned n;
-	int64_t now_ms;
-};
-
-static struct pgvalue
-column_value(const struct column *col, const struct batch_item *item)
-{
-	if ((int)col->n == col->statement->resent_column)
-		return pg_bool(item->resent);
-	if ((int)col->n == col->statement->within_column) {
-		int64_t left_ms = item->deadline_ms - col->now_ms;
-
-		return pg_int4(left_ms > INT32_MAX ? INT32_MAX
-			: left_ms < 0		   ? 0
-						   : (int32_t)left_ms);
-	}
-	return item->columns[col->n];
-}
-
-static struct pgvalue
-get_element(void *arg, unsigned i)
-{
-	return column_value(arg, by_ordinal[i]);
-}
-
-/* Hands the parameter in `b` to libpq's arrays. */
-static void
-add_param(struct pgconn_statement *s, Oid type, struct buf *b, bool null)
-{
-	assert(s->n_params < PGCONN_PARAMS_MAX);
-	s->types[s->n_params] = type;
-	s->values[s->n_params] = null ? NULL : buf_str(b);
-	s->lengths[s->n_params] = (int)b->len;
-	s->n_params++;
-}
-
-static void
-add_scalar(struct pgconn_statement *s, struct buf *b, enum pgtype type, const struct pgvalue *v)
-{
-	buf_clear(b);
-	if (!v->null)
-		pgarray_scalar(b, type, v);
-	add_param(s, pgtype_oid(type), b, v->null);
-}
-
-static void
-build(struct pgconn_statement *s, struct batch_lot *lot, int64_t db_now_us)
-{
-	const struct batch_statement *st = lot->queue->statement;
-	struct column col = {.statement = st, .now_ms = loop_now_ms()};
-	struct pgvalue scalars[BATCH_SCALARS_MAX] = {{.null = true}};
-	struct batch_item *item;
-	unsigned i = 0;
-
-	s->sql = st->sql;
-	TAILQ_FOREACH (item, &lot->items, link)
-		by_ordinal[i++] = item;
-	assert(i == lot->n && i > 0);
-	for (col.n = 0; col.n < st->n_columns; col.n++) {
-		struct buf *b = &params[col.n];
-
-		if (st->single) {
-			struct pgvalue v = column_value(&col, by_ordinal[0]);
-
-			add_scalar(s, b, st->columns[col.n], &v);
-			continue;
-		}
-		buf_clear(b);
-		pgarray_encode(b, st->columns[col.n], lot->n, get_element, &col);
-		add_param(s, pgtype_array_oid(st->columns[col.n]), b, false);
-	}
-	if (st->n_scalars > 0)
-		st->fill_scalars(scalars, db_now_us);
-	for (i = 0; i < st->n_scalars; i++)
-		add_scalar(s, &params[st->n_columns + i], st->scalars[i], &scalars[i]);
-}
-
 static void
 lot_send(struct batch_lot *lot, struct pgconn *c)
 {
-	struct pgconn_statement statements[2] = {{.sql = NULL}, {.sql = NULL}};
-	const struct batch_statement *st = lot->queue->statement;
+	const struct batch_statement *statement = lot->queue->statement;
+	struct pgconn_statement built[2];
 	struct batch_item *item;
 	unsigned n = 0;
 
-	if (st->kind == BATCH_SLOW) {
-		struct buf *b = &params[BATCH_COLUMNS_MAX + BATCH_SCALARS_MAX];
-
-		buf_clear(b);
-		buf_printf(b, "%lld", (long long)st->timeout_ms);
-		statements[n].sql = "select pg_catalog.set_config('statement_timeout', $1, true)";
-		add_param(&statements[n++], pgtype_oid(PGTYPE_TEXT), b, false);
-		slow_in_flight = true;
-	}
-	build(&statements[n++], lot, pgpool_db_now_us(c));
-	TAILQ_FOREACH (item, &lot->items, link)
+	TAILQ_FOREACH (item, &lot->items, link) {
 		item->in_flight = true;
+		by_ordinal[n++] = item;
+	}
+	assert(n == lot->n);
+	n = batch_build(built, statement, by_ordinal, n, pgpool_db_now_us(c));
+	slow_in_flight |= statement->kind == BATCH_SLOW;
 	lot->sent = true;
 	n_queued -= lot->n;
 	n_in_flight += lot->n;
 	fault_point("batch.send");
-	pgconn_call(c, statements, n, answer_cb, lot);
+	pgconn_call(c, built, n, answer_cb, lot);
 	fault_point("batch.sent");
+}
+
+/* The first that came back and whose pause is over, or NULL. */
+static struct batch_lot *
+queue_due(const struct queue *q, int64_t now_ms)
+{
+	struct batch_lot *lot;
+
+	TAILQ_FOREACH (lot, &q->lots, link)
+		if (lot->not_before_ms <= now_ms)
+			break;
+	return lot;
 }
 
 /* The next lot of the queue that may go now, taken out; NULL if none. */
 static struct batch_lot *
 queue_next(struct queue *q, int64_t now_ms)
 {
-	struct batch_lot *lot, *rest;
+	struct batch_lot *lot = queue_due(q, now_ms), *rest;
 	unsigned n_max = q->statement->single ? 1 : batch_max;
 
-	TAILQ_FOREACH (lot, &q->lots, link)
-		if (lot->not_before_ms <= now_ms)
-			break;
 	if (lot && (q->lots_turn || !q->open)) {
 		TAILQ_REMOVE(&q->lots, lot, link);
 		q->lots_turn = false;
@@ -569,19 +423,6 @@ queue_may_send(const struct queue *q)
 		return true;
 	/* the last free connection is for those who are quick, unless there is but one */
 	return !slow_in_flight && (pgpool_n_free() > 1 || pgpool_n_connections() == 1);
-}
-
-static bool
-queue_ready(const struct queue *q, int64_t now_ms)
-{
-	const struct batch_lot *lot;
-
-	if (q->open)
-		return true;
-	TAILQ_FOREACH (lot, &q->lots, link)
-		if (lot->not_before_ms <= now_ms)
-			return true;
-	return false;
 }
 
 /* ---- deadlines and pauses ---- */
@@ -638,7 +479,7 @@ batch_flush(void)
 		struct pgconn *c;
 
 		idle++;
-		if (!queue_ready(q, now_ms) || !queue_may_send(q))
+		if (!(q->open || queue_due(q, now_ms)) || !queue_may_send(q))
 			continue;
 		c = pgpool_free_connection();
 		if (!c)
@@ -681,8 +522,7 @@ batch_free(void)
 			free(lot);
 		}
 	}
-	for (size_t i = 0; i < sizeof params / sizeof params[0]; i++)
-		buf_free(&params[i]);
+	batch_build_free();
 	free(by_ordinal);
 	free(row_of);
 	loop_timer_free(timer);
@@ -757,75 +597,4 @@ unsigned
 batch_in_flight(void)
 {
 	return n_in_flight;
-}
-
-/* ---- rows ---- */
-
-/* A column that is not there reads as null: a strange server must not crash us. */
-bool
-batch_null(const struct batch_row *row, int column)
-{
-	return row->row >= PQntuples(row->result) || column >= PQnfields(row->result) ||
-	    PQgetisnull(row->result, row->row, column);
-}
-
-/* The value's bytes if they are exactly n, else NULL. */
-static const char *
-value_of(const struct batch_row *row, int column, int n)
-{
-	if (batch_null(row, column) || PQgetlength(row->result, row->row, column) != n)
-		return NULL;
-	return PQgetvalue(row->result, row->row, column);
-}
-
-int32_t
-batch_int4(const struct batch_row *row, int column)
-{
-	const char *v = value_of(row, column, 4);
-
-	return v ? pg_read_int4(v) : 0;
-}
-
-int64_t
-batch_int8(const struct batch_row *row, int column)
-{
-	const char *v = value_of(row, column, 8);
-
-	return v ? pg_read_int8(v) : 0;
-}
-
-bool
-batch_bool(const struct batch_row *row, int column)
-{
-	const char *v = value_of(row, column, 1);
-
-	return v && pg_read_bool(v);
-}
-
-int64_t
-batch_instant(const struct batch_row *row, int column)
-{
-	const char *v = value_of(row, column, 8);
-
-	return v ? pg_read_unix_us(v) : 0;
-}
-
-const char *
-batch_text(const struct batch_row *row, int column, size_t *ret_len)
-{
-	if (batch_null(row, column))
-		return NULL;
-	if (ret_len)
-		*ret_len = (size_t)PQgetlength(row->result, row->row, column);
-	return PQgetvalue(row->result, row->row, column);
-}
-
-bool
-batch_uuid(const struct batch_row *row, int column, struct uuid *ret)
-{
-	const char *v = value_of(row, column, (int)sizeof ret->b);
-
-	if (v)
-		memcpy(ret->b, v, sizeof ret->b);
-	return v != NULL;
 }

@@ -111,6 +111,17 @@ finish_call(struct pgconn *c, enum pgconn_end end)
 	PQclear(result);
 }
 
+/* From "...FATAL:  53300: sorry, ...": whatever the language, two blanks, the code, a colon. */
+static void
+sqlstate_of_line(const char *line, char *ret, size_t size)
+{
+	const char *p = strstr(line, ":  ");
+
+	if (p && strspn(p + 3, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && p[8] == ':' &&
+	    size > 5)
+		copy_line(ret, 6, p + 3);
+}
+
 static void
 lost(struct pgconn *c, const char *why)
 {
@@ -125,7 +136,8 @@ lost(struct pgconn *c, const char *why)
 			memcpy(c->answer.message, line, sizeof line);
 		memcpy(sqlstate, c->answer.sqlstate, sizeof sqlstate);
 		finish_call(c, PGCONN_LOST);
-	}
+	} else
+		sqlstate_of_line(line, sqlstate, sizeof sqlstate);
 	if (c->state == CLOSED)
 		return;
 	pgconn_close(c);
@@ -408,6 +420,8 @@ connect_host(struct pgconn *c)
 	if (!c->pq)
 		abort(); /* no memory, as in alloc.c */
 	PQsetNoticeReceiver(c->pq, notice_cb, c);
+	PQsetErrorVerbosity(
+	    c->pq, PQERRORS_VERBOSE); /* the only way to a failed start's SQLSTATE */
 	loop_timer_set(c->deadline, c->connect_timeout_ms);
 	if (PQstatus(c->pq) == CONNECTION_BAD || PQsocket(c->pq) < 0) {
 		/* no callback from within pgconn_new(): at the next pass */

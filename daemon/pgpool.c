@@ -3,11 +3,6 @@
  * REFRESHING -> READY), and DOWN again from anywhere. While no slot is usable only the first one
  * tries, so that a database that comes back is not stormed; then the others follow at once.
  *
- * Stalls: a write is never cancelled, and an answer that does not come may still be waited for
- * rightly (a synchronous standby that is away). A connection that has had no answer for
- * request_timeout is asked about through a connection of its own: backend at work -> it is waited
- * for, so that no backends pile up; not at work, or nobody to ask -> lost.
- *
  * Memory: slots live from pgpool_start() to pgpool_stop(); connections are pgconn.c's.
  */
 #include "pgpool.h"
@@ -17,6 +12,7 @@
 #include "loop.h"
 #include "pgarray.h"
 #include "pgconn.h"
+#include "pgpool_stall.h"
 #include "schema.h"
 
 #include <assert.h>
@@ -43,9 +39,7 @@ struct slot {
 	int64_t up_ms;		  /* when it last became READY */
 	bool recheck, refresh;	  /* before its next use */
 	int64_t db_us, told_us;	  /* database clock, and loop_now_us() when its answer came */
-	int pid; /* as the backend itself says; differs from the protocol's behind a pooler */
-	int64_t backend_start_us;
-	int64_t look_ms; /* next time to ask whether it still works */
+	struct pgpool_watch watch;
 };
 
 static const struct config *config;
@@ -55,9 +49,7 @@ static unsigned n_slots;
 static struct pgpool_status status;
 static int64_t said_ms; /* when the reason was last logged */
 static bool migrating, warned_of_bodies, stopping;
-static struct loop_timer *stall_timer;
-static struct pgconn *checker;
-static struct loop_timer *checker_timer;
+static struct pgpool_watch **watches; /* those of the slots */
 
 static void slot_try(struct slot *s);
 static void slot_check(struct slot *s);
@@ -154,7 +146,7 @@ slot_down(struct slot *s, const char *why)
 	const char *reason = why;
 
 	pgconn_close(s->conn);
-	s->conn = NULL;
+	s->conn = s->watch.conn = NULL;
 	if (s->state == READY && loop_now_ms() - s->up_ms >= STEADY_MS)
 		s->n_failures = 0;
 	else if (s->state != DOWN)
@@ -188,6 +180,7 @@ slot_ready(struct slot *s)
 	if (s->state == CHECKING)
 		s->up_ms = loop_now_ms();
 	s->state = READY;
+	s->watch.conn = s->conn;
 	say_up();
 	for (unsigned i = 0; first && i < n_slots; i++)
 		if (slots[i].state == DOWN) {
@@ -365,8 +358,8 @@ check_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 	}
 	snprintf(
 	    status.server_version, sizeof status.server_version, "%s", PQgetvalue(a->result, 0, 1));
-	s->pid = pg_read_int4(PQgetvalue(a->result, 0, 3));
-	s->backend_start_us = pg_read_int8(PQgetvalue(a->result, 0, 4));
+	s->watch.pid = pg_read_int4(PQgetvalue(a->result, 0, 3));
+	s->watch.backend_start_us = pg_read_int8(PQgetvalue(a->result, 0, 4));
 	if (!pg_read_bool(PQgetvalue(a->result, 0, 0))) {
 		slot_schema_misfit(s, 0, SCHEMA_OLD);
 		return;
@@ -380,6 +373,7 @@ slot_check(struct slot *s)
 	struct pgconn_statement statement = {.sql = check_sql};
 
 	s->state = CHECKING;
+	s->watch.conn = NULL; /* the check has its own patience */
 	s->recheck = false;
 	loop_timer_set(s->timer, config->request_timeout_ms);
 	pgconn_call(s->conn, &statement, 1, check_cb, s);
@@ -409,6 +403,7 @@ slot_refresh(struct slot *s)
 	struct pgconn_statement statement = {.sql = "select effect.now()"};
 
 	s->state = REFRESHING;
+	pgpool_stall_sent(&s->watch);
 	pgconn_call(s->conn, &statement, 1, refresh_cb, s);
 }
 
@@ -426,125 +421,6 @@ pgpool_clock_jumped(void)
 {
 	for (unsigned i = 0; i < n_slots; i++)
 		slots[i].refresh = true;
-}
-
-/* ---- stalls ---- */
-
-static bool
-stalled(const struct slot *s, int64_t now_ms)
-{
-	return (s->state == READY || s->state == REFRESHING) && pgconn_busy(s->conn) &&
-	    now_ms - pgconn_busy_since_ms(s->conn) >= config->request_timeout_ms &&
-	    now_ms >= s->look_ms;
-}
-
-static void
-checker_end(void)
-{
-	pgconn_close(checker);
-	checker = NULL;
-	loop_timer_clear(checker_timer);
-}
-
-static bool
-at_work(const PGresult *result, const struct slot *s)
-{
-	for (int i = 0; i < PQntuples(result); i++)
-		if (pg_read_int4(PQgetvalue(result, i, 0)) == s->pid &&
-		    pg_read_int8(PQgetvalue(result, i, 1)) == s->backend_start_us)
-			return s->pid == pgconn_pid(s->conn);
-	return false;
-}
-
-/* result NULL: there is nobody to ask; then all that are stalled on this host are lost. */
-static void
-checker_verdict(const PGresult *result, int host)
-{
-	int64_t now_ms = loop_now_ms();
-
-	for (unsigned i = 0; i < n_slots; i++) {
-		struct slot *s = &slots[i];
-
-		if (!stalled(s, now_ms) || pgconn_host(s->conn) != host)
-			continue;
-		if (result && at_work(result, s)) {
-			log_debug("ledger", "connection %u waits, its backend is at work", s->n);
-			s->look_ms = now_ms + config->request_timeout_ms;
-		} else
-			pgconn_abort(s->conn,
-			    result ? "no answer, and its backend is not at work"
-				   : "no answer, and nobody to ask");
-	}
-}
-
-static void
-checker_answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
-{
-	int host = pgconn_host(c);
-
-	(void)arg;
-	if (a->end == PGCONN_LOST)
-		return;
-	checker_end();
-	checker_verdict(a->end == PGCONN_OK ? a->result : NULL, host);
-}
-
-static void
-checker_connected_cb(struct pgconn *c, void *arg)
-{
-	struct pgconn_statement statement = {
-	    .sql = "select a.pid, (extract(epoch from a.backend_start) * 1000000)::int8"
-		   " from pg_catalog.pg_stat_activity a"
-		   " where a.state = 'active' and a.usename = current_user"};
-
-	(void)arg;
-	pgconn_call(c, &statement, 1, checker_answer_cb, NULL);
-}
-
-static void
-checker_closed_cb(struct pgconn *c, const char *sqlstate, const char *why, void *arg)
-{
-	int host = pgconn_host(c);
-
-	(void)why;
-	(void)arg;
-	checker = NULL;
-	loop_timer_clear(checker_timer);
-	if (!strcmp(sqlstate, "53300"))
-		return; /* too many clients: it lives, we cannot tell; asked again at the next look
-			 */
-	checker_verdict(NULL, host);
-}
-
-static void
-checker_timer_cb(void *arg)
-{
-	(void)arg;
-	pgconn_abort(checker, "no answer");
-}
-
-static void
-stall_cb(void *arg)
-{
-	static const struct pgconn_handler handler = {checker_connected_cb, checker_closed_cb};
-	int64_t now_ms = loop_now_ms(), again_ms = config->request_timeout_ms / 4;
-	bool busy = false;
-
-	(void)arg;
-	for (unsigned i = 0; i < n_slots; i++) {
-		struct slot *s = &slots[i];
-
-		if (s->state != READY && s->state != REFRESHING)
-			continue;
-		busy |= pgconn_busy(s->conn);
-		if (checker || !stalled(s, now_ms))
-			continue;
-		checker = pgconn_new(
-		    conninfo(), pgconn_host(s->conn), config->request_timeout_ms, &handler, NULL);
-		loop_timer_set(checker_timer, config->request_timeout_ms);
-	}
-	if (busy)
-		loop_timer_set(stall_timer, again_ms < 50 ? 50 : again_ms);
 }
 
 /* ---- what batch uses ---- */
@@ -570,9 +446,7 @@ pgpool_free_connection(void)
 		else if (s->refresh || now_us - s->told_us > CLOCK_AGE_US_MAX)
 			slot_refresh(s);
 		else {
-			s->look_ms = 0;
-			if (!loop_timer_armed(stall_timer))
-				loop_timer_set(stall_timer, config->request_timeout_ms);
+			pgpool_stall_sent(&s->watch);
 			return s->conn;
 		}
 	}
@@ -628,12 +502,13 @@ pgpool_start(const struct config *with, void (*changed)(void))
 	stopping = false;
 	n_slots = (unsigned)with->database_connections;
 	slots = xcalloc(n_slots, sizeof *slots);
-	stall_timer = loop_timer_new(stall_cb, NULL);
-	checker_timer = loop_timer_new(checker_timer_cb, NULL);
+	watches = xcalloc(n_slots, sizeof(struct pgpool_watch *));
 	for (unsigned i = 0; i < n_slots; i++) {
 		slots[i].n = i;
 		slots[i].timer = loop_timer_new(slot_timer_cb, &slots[i]);
+		watches[i] = &slots[i].watch;
 	}
+	pgpool_stall_start(watches, n_slots, conninfo, config->request_timeout_ms);
 	loop_timer_set(slots[0].timer, 0);
 }
 
@@ -645,14 +520,14 @@ pgpool_stop(void)
 	stopping = true;
 	schema_migrate_stop();
 	migrating = false;
-	checker_end();
+	pgpool_stall_stop();
 	for (unsigned i = 0; i < n_slots; i++)
 		if (slots[i].conn)
 			pgconn_abort(slots[i].conn, "stopping");
 	for (unsigned i = 0; i < n_slots; i++)
 		loop_timer_free(slots[i].timer);
-	loop_timer_free(stall_timer);
-	loop_timer_free(checker_timer);
+	free(watches);
+	watches = NULL;
 	free(slots);
 	slots = NULL;
 	n_slots = 0;

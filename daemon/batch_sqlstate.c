@@ -1,0 +1,49 @@
+/*
+ * SQLSTATEs by prefix, the first that fits. Whatever is not named here is taken for an item that
+ * the server refuses: it costs log2(n) calls to find out, and nobody else's answer.
+ */
+#include "batch_sqlstate.h"
+
+#include <string.h>
+
+static const struct {
+	const char *prefix;
+	enum batch_action action;
+} table[] = {
+    {"40", BATCH_AGAIN},    /* serialization, deadlock */
+    {"55P03", BATCH_AGAIN}, /* lock not available */
+    {"55006", BATCH_AGAIN}, /* object in use */
+    {"57014", BATCH_AGAIN}, /* somebody cancelled it before the commit */
+    {"25006", BATCH_READ_ONLY},
+    {"57P", BATCH_DROP}, /* shutting down, starting up */
+    {"08", BATCH_DROP},
+    {"53300", BATCH_DROP}, /* too many connections */
+    {"53", BATCH_AGAIN},   /* disk full and its like */
+    {"58", BATCH_AGAIN},   /* I/O errors */
+    {"42804", BATCH_RECHECK},
+    {"0A000", BATCH_RECHECK}, /* cached plan must not change result type */
+    {"42P18", BATCH_RECHECK},
+    {"42883", BATCH_RECHECK},
+    {"42P01", BATCH_RECHECK},
+    {"42703", BATCH_RECHECK},
+    {"42704", BATCH_RECHECK},
+    {"3F000", BATCH_RECHECK},
+    {"42501", BATCH_RECHECK},
+    {"42725", BATCH_RECHECK},
+    {"ZE004", BATCH_RECHECK},
+};
+
+enum batch_action
+batch_sqlstate_action(const char *sqlstate, const char *message, enum batch_kind kind, unsigned n)
+{
+	if (kind == BATCH_SLOW && !strcmp(sqlstate, "57014"))
+		return BATCH_TIMED_OUT;
+	if (!strcmp(sqlstate, "53200")) /* out of shared memory: half as many locks */
+		return n > 1 ? BATCH_HALVE : BATCH_AGAIN;
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+		if (!strncmp(sqlstate, table[i].prefix, strlen(table[i].prefix)))
+			return table[i].action;
+	if (!strcmp(sqlstate, "XX000") && !strncmp(message, "cache lookup failed", 19))
+		return BATCH_RECHECK; /* a function that was replaced at this moment */
+	return BATCH_HALVE;
+}
