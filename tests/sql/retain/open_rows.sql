@@ -13,9 +13,13 @@ update effect.ledger set due_at = effect.now() + interval '100 d', deadline_at =
 update effect.ledger set due_at = effect.now() + interval '100 d', lease_until = effect.now() + interval '100 d' where key = 'pending';
 select effect_test.sweep(100, 0) \gset
 select effect_test.advance('90 d') \gset
--- all of it, a few times
+-- all of it, a few times; open rows that are due themselves are not even touched
+update effect.ledger set due_at = effect.now() - interval '60 d' where key = 'escalated';
+update effect.ledger set keep_until = effect.now() - interval '60 d' where state in ('pending', 'unknown', 'escalated');
+select jsonb_agg(to_jsonb(l) order by l.key) as before from effect.ledger l where l.state in ('pending', 'unknown', 'escalated') \gset
 do $$ begin for i in 1 .. 5 loop perform effect.retain(100); end loop; end $$;
 select is((select string_agg(key || ' ' || state, ', ' order by key) from effect.ledger), 'escalated escalated, evidence escalated, pending pending, unknown unknown', 'settled rows are gone, open ones stand');
+select is((select jsonb_agg(to_jsonb(l) order by l.key) from effect.ledger l), :'before'::jsonb, 'untouched');
 select is(effect_test.begin(effect_test.e('pending', 'x')) ->> 'answer', 'busy', 'busy');
 select is(effect_test.begin(effect_test.e('unknown', 'x')) ->> 'answer', 'unknown', 'unknown');
 select is(effect_test.begin(effect_test.e('escalated', 'x')) ->> 'answer', 'escalated', 'escalated');
