@@ -15,17 +15,6 @@ struct probe {
 	void *arg;
 };
 
-static const char *const verdict_names[] = {[PROBE_LANDED] = "landed",
-    [PROBE_FAILED] = "failed",
-    [PROBE_ABSENT] = "absent",
-    [PROBE_INCONCLUSIVE] = "inconclusive"};
-
-const char *
-probe_verdict_name(enum probe_verdict verdict)
-{
-	return verdict_names[verdict];
-}
-
 static void
 probe_exec_done(void *arg, const struct probe_answer *answer)
 {

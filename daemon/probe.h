@@ -42,6 +42,17 @@ struct probe *probe_start(const struct probe_ask *ask,
     void (*done)(void *arg, const struct probe_answer *answer), void *arg, char **ret_why);
 /* Ends it; `done` is not called. */
 void probe_cancel(struct probe *probe);
-const char *probe_verdict_name(enum probe_verdict verdict);
+
+/* Its word on the wire and in SQL. Here, as the kinds below read it and the sweeper above writes it. */
+static inline const char *
+probe_verdict_name(enum probe_verdict verdict)
+{
+	static const char *const names[] = {[PROBE_LANDED] = "landed",
+	    [PROBE_FAILED] = "failed",
+	    [PROBE_ABSENT] = "absent",
+	    [PROBE_INCONCLUSIVE] = "inconclusive"};
+
+	return names[verdict];
+}
 
 #endif
