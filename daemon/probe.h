@@ -43,7 +43,8 @@ struct probe *probe_start(const struct probe_ask *ask,
 /* Ends it; `done` is not called. */
 void probe_cancel(struct probe *probe);
 
-/* Its word on the wire and in SQL. Here, as the kinds below read it and the sweeper above writes it. */
+/* Its word on the wire and in SQL. Here, as the kinds below read it and the sweeper above writes
+ * it. */
 static inline const char *
 probe_verdict_name(enum probe_verdict verdict)
 {
