@@ -1,4 +1,4 @@
--- One begin, judged whole: DESIGN's order of decisions. Looks by a plain read; what must change the row locks it without
+-- One begin, judged whole, in the one order of decisions. Looks by a plain read; what must change the row locks it without
 -- waiting, looks again, and answers `retry` if anything moved in between. p_not_after: nothing is granted later.
 create or replace function effect.begin_one(
   p_id uuid, p_policy bigint, p_key text, p_fingerprint uuid, p_token uuid, p_request uuid, p_lease_ms integer,
