@@ -87,7 +87,8 @@ $$;
 create function effect_test.connect(p_name text) returns text
 language sql as $$
   select dblink_connect(p_name, format('host=%s dbname=%s user=postgres options=''-c effect_test.now=%s''',
-    current_setting('unix_socket_directories'), current_database(), to_char(effect.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.USZ')))
+    current_setting('unix_socket_directories'), current_database(),
+      to_char(effect.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.USZ')))
 $$;
 
 -- What another session's function answered.
@@ -357,7 +358,8 @@ begin
     when 'complete' then
       perform effect_test.must(p_step, effect_test.complete(v_at || '{"result": "{\"r\":1}"}') ->> 'answer', 'ok');
     when 'fail' then
-      perform effect_test.must(p_step, effect_test.complete(v_at || '{"outcome": "failed", "result": "{\"r\":1}"}') ->> 'answer', 'ok');
+      perform effect_test.must(p_step, effect_test.complete(v_at || '{"outcome": "failed", "result": "{\"r\":1}"}') ->> 'answer',
+        'ok');
     when 'unknown' then
       perform effect_test.must(p_step, effect_test.unknown(v_at) ->> 'answer', 'ok');
     when 'close' then

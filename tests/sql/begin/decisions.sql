@@ -5,7 +5,8 @@ select no_plan();
 -- run; a lease that is not given is the policy's (case 8); the attempt counts at begin (case 86)
 select is(effect_test.begin(effect_test.e('a', 't1', '{"owner": "w1", "run": "r", "step": "s", "turn": "u"}'))
     - 'state' - 'claimed_at' - 'owner',
-  jsonb_build_object('answer', 'run', 'attempt', 1, 'token', effect_test.uid('a t1'), 'lease_until', effect.now() + interval '60 s',
+  jsonb_build_object('answer', 'run', 'attempt', 1, 'token', effect_test.uid('a t1'), 'lease_until',
+    effect.now() + interval '60 s',
     'lease_ms', 60000, 'protected_until', effect.now() + interval '30 d', 'on_error', 'unknown'),
   'run tells attempt, token, lease, protection and on_error');
 select is(effect_test.row('a') - 'policy' - 'id' - 'fingerprint',
@@ -20,7 +21,8 @@ select is(effect_test.only(effect_test.begin(effect_test.e('short', 't1', '{"lea
 
 -- busy, twenty times, uses up no attempt (case 87)
 select effect_test.advance('5 s') \gset
-select is(effect_test.only(effect_test.begin(effect_test.e('a', 't2')), 'answer', 'attempt', 'owner', 'claimed_at', 'lease_until', 'token'),
+select is(effect_test.only(effect_test.begin(effect_test.e('a', 't2')), 'answer', 'attempt', 'owner', 'claimed_at', 'lease_until',
+  'token'),
   jsonb_build_object('answer', 'busy', 'attempt', 1, 'owner', 'w1', 'claimed_at', effect.now() - interval '5 s',
     'lease_until', effect.now() + interval '55 s'), 'busy tells who, since when and until when, and no token');
 select is(array_agg(distinct effect_test.begin(effect_test.e('a', 'again' || i)) ->> 'answer'), '{busy}', 'busy each time')
@@ -29,7 +31,8 @@ select is((effect_test.row('a') ->> 'attempt')::int, 1, 'twenty busy begins used
 select is(effect_test.kinds('a'), '-', 'busy leaves no event');
 
 -- mismatch, before busy (case 20)
-select is(effect_test.only(effect_test.begin(effect_test.e('a', 't2', '{"fp": "other"}')), 'answer', 'attempt', 'state', 'claimed_at', 'token'),
+select is(effect_test.only(effect_test.begin(effect_test.e('a', 't2', '{"fp": "other"}')), 'answer', 'attempt', 'state',
+  'claimed_at', 'token'),
   jsonb_build_object('answer', 'mismatch', 'attempt', 1, 'state', 'pending', 'claimed_at', effect.now() - interval '5 s'),
   'mismatch tells state and claimed_at');
 select effect_test.begin(effect_test.e('kept', 't1', '{"kept": "{\"/line\":3}"}')) \gset
@@ -44,7 +47,8 @@ select is(effect_test.only(effect_test.begin(effect_test.e('a', 't2')), 'answer'
     'result_bytes', 'done_at', 'decided_by', 'protected_until', 'token'),
   jsonb_build_object('answer', 'replay', 'attempt', 1, 'outcome', 'succeeded', 'result', '{"b":1.0,"a":1e2,"c":"\u003c"}',
     'result_state', 'kept', 'result_bytes', 30, 'done_at', effect.now() - interval '5 s', 'decided_by', 'caller',
-    'protected_until', effect.now() - interval '5 s' + interval '30 d'), 'replay tells the result verbatim, and by whom and when');
+    'protected_until', effect.now() - interval '5 s' + interval '30 d'),
+      'replay tells the result verbatim, and by whom and when');
 select is(array_agg(distinct effect_test.begin(effect_test.e('a', 'again' || i)) ->> 'answer'), '{replay}', 'replay each time')
 from generate_series(1, 20) i;
 select is((effect_test.row('a') ->> 'attempt')::int, 1, 'replays used up no attempt');
@@ -70,7 +74,8 @@ select effect_test.begin(effect_test.e('lapsed', 't1')) \gset
 select effect_test.advance('60 s') \gset
 select is(effect_test.begin(effect_test.e('lapsed', 't2')) ->> 'answer', 'unknown', 'a lease ends at its very instant');
 select is(effect_test.only(effect_test.row('lapsed'), 'state', 'lost', 'attempt', 'token', 'ended_at'),
-  jsonb_build_object('state', 'unknown', 'lost', true, 'attempt', 1, 'token', effect_test.uid('lapsed t1'), 'ended_at', effect.now()),
+  jsonb_build_object('state', 'unknown', 'lost', true, 'attempt', 1, 'token', effect_test.uid('lapsed t1'), 'ended_at',
+    effect.now()),
   'a begin that finds it makes it unknown, and takes nothing over');
 
 -- escalated (case 82)
@@ -82,8 +87,10 @@ select is(effect_test.only(effect_test.begin('{"key": "b", "tool": "bare"}'), 'a
 -- released: the next attempt
 select effect_test.begin(effect_test.e('r', 't1', '{"owner": "w1", "run": "r1"}')) \gset
 select effect_test.release(effect_test.e('r', 't1')) \gset
-select is(effect_test.only(effect_test.begin(effect_test.e('r', 't2', '{"owner": "w2", "run": "r2"}')), 'answer', 'attempt', 'token', 'lease_ms'),
-  jsonb_build_object('answer', 'run', 'attempt', 2, 'token', effect_test.uid('r t2'), 'lease_ms', 60000), 'a released key runs again as attempt 2');
+select is(effect_test.only(effect_test.begin(effect_test.e('r', 't2', '{"owner": "w2", "run": "r2"}')), 'answer', 'attempt',
+  'token', 'lease_ms'),
+  jsonb_build_object('answer', 'run', 'attempt', 2, 'token', effect_test.uid('r t2'), 'lease_ms', 60000),
+    'a released key runs again as attempt 2');
 select is(effect_test.only(effect_test.row('r'), 'owner', 'run', 'done_at', 'extra', 'base'),
   '{"owner": "w2", "run": "r2", "extra": 0, "base": 0}', 'the row now tells of the new caller');
 select is((select jsonb_build_object('kind', e.kind, 'attempt', e.attempt, 'token', e.token, 'incident', e.incident)
@@ -94,7 +101,8 @@ select is((select jsonb_build_object('kind', e.kind, 'attempt', e.attempt, 'toke
 -- exhausted
 select effect_test.begin('{"key": "o", "tool": "once", "token": "00000000-0000-0000-0000-000000000002"}') \gset
 select effect_test.release('{"key": "o", "tool": "once", "token": "00000000-0000-0000-0000-000000000002"}') \gset
-select is(effect_test.only(effect_test.begin('{"key": "o", "tool": "once"}'), 'answer', 'budget', 'budget_max', 'attempt', 'token'),
+select is(effect_test.only(effect_test.begin('{"key": "o", "tool": "once"}'), 'answer', 'budget', 'budget_max', 'attempt',
+  'token'),
   '{"answer": "exhausted", "budget": "key", "budget_max": 1, "attempt": 1}', 'exhausted tells which budget and how large');
 
 -- a fingerprint is compared as a value, null too
@@ -120,14 +128,16 @@ select is(effect_test.begin('[{"key": "a", "ns": "other"}, {"key": "a", "tool": 
   true, 'equal keys of two namespaces or tools are two rows');
 select effect_test.begin(effect_test.e('A(x)', 't1', '{"run": "R", "step": "3"}')) \gset
 select effect_test.complete(effect_test.e('A(x)', 't1')) \gset
-select is(effect_test.begin(effect_test.e('B(y)', 't2', '{"run": "R", "step": "3", "tool": "quick", "fp": "y"}')) ->> 'answer', 'run',
+select is(effect_test.begin(effect_test.e('B(y)', 't2', '{"run": "R", "step": "3", "tool": "quick", "fp": "y"}')) ->> 'answer',
+  'run',
   'another call at the same step is another row');
 
 -- a resumed superstep: two done, one still open (cases 53, 57)
 select effect_test.begin('[{"key": "mail"}, {"key": "db"}, {"key": "notify"}]') \gset
 select effect_test.complete(jsonb_agg(jsonb_build_object('key', k, 'token', effect_test.row(k) ->> 'token')))
 from unnest(array['mail', 'db']) k \gset
-select is((select jsonb_agg(x -> 'answer') from jsonb_array_elements(effect_test.begin('[{"key": "mail"}, {"key": "db"}, {"key": "notify"}]')) x),
+select is((select jsonb_agg(x -> 'answer')
+  from jsonb_array_elements(effect_test.begin('[{"key": "mail"}, {"key": "db"}, {"key": "notify"}]')) x),
   '["replay", "replay", "busy"]', 'siblings that finished are replayed, the open one is busy');
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');
 select * from finish();

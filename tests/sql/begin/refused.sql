@@ -4,7 +4,8 @@ select no_plan();
 select effect_test.begin(effect_test.e('a', 't1')) \gset
 select count(effect_test.begin(effect_test.e('a', 't', '{"fp": "other"}'))) from generate_series(1, 5) \gset
 select is(effect_test.kinds('a'), 'refused', 'five mismatches within a minute leave one event');
-select is((select e.reason || ' ' || e.attempt || ' ' || e.incident from effect.event e where e.kind = 'refused'), 'mismatch 1 false',
+select is((select e.reason || ' ' || e.attempt || ' ' || e.incident from effect.event e where e.kind = 'refused'),
+  'mismatch 1 false',
   'it names the decision and the attempt');
 select is((select e.token from effect.event e where e.kind = 'refused'), null, 'and holds no token');
 select effect_test.unknown(effect_test.e('a', 't1')) \gset

@@ -11,15 +11,18 @@ select is(effect_test.only(effect_test.row('a'), 'request', 'instance', 'boot'),
   'a claim keeps request, instance and boot');
 
 select is(pg_temp.again() ->> 'answer', 'busy', 'same boot, told already: busy');
-select is(effect_test.begin(effect_test.e('a', 't9', jsonb_build_object('regrant', true, 'request', effect_test.uid('q2')))) ->> 'answer', 'busy',
+select is(effect_test.begin(effect_test.e('a', 't9',
+  jsonb_build_object('regrant', true, 'request', effect_test.uid('q2')))) ->> 'answer', 'busy',
   'another request: busy');
 select is(effect_test.begin(effect_test.e('a', 't9', '{"regrant": true}')) ->> 'answer', 'busy', 'no request: busy');
 select is(pg_temp.again('{"regrant": true, "fp": "other"}') ->> 'answer', 'mismatch', 'a mismatch comes before');
-select is(pg_temp.again(jsonb_build_object('instance', effect_test.uid('i2'), 'boot', effect_test.uid('b2'))) ->> 'answer', 'busy',
+select is(pg_temp.again(jsonb_build_object('instance', effect_test.uid('i2'), 'boot', effect_test.uid('b2'))) ->> 'answer',
+  'busy',
   'another instance: busy');
 
 select xmin as x from effect.ledger where key = 'a' \gset
-select is(effect_test.only(pg_temp.again('{"regrant": true}'), 'answer', 'attempt', 'token', 'lease_ms', 'lease_until', 'on_error'),
+select is(effect_test.only(pg_temp.again('{"regrant": true}'), 'answer', 'attempt', 'token', 'lease_ms', 'lease_until',
+  'on_error'),
   jsonb_build_object('answer', 'run', 'attempt', 1, 'token', effect_test.uid('a t1'), 'lease_ms', 50000,
     'lease_until', effect.now() + interval '50 s', 'on_error', 'unknown'),
   'same boot, told nobody: the same token with the rest of the lease');
@@ -32,8 +35,10 @@ select is((effect_test.row('a') ->> 'attempt')::int, 1, 'all of it was one attem
 
 -- in a batch
 select effect_test.begin(effect_test.e('n', 'nt')) \gset
-select is((select jsonb_agg(x -> 'answer') from jsonb_array_elements(effect_test.begin(jsonb_build_array(effect_test.e('new', 'x1'),
-    effect_test.e('a', 'x2', jsonb_build_object('request', effect_test.uid('q1'), 'regrant', true)), effect_test.e('n', 'x3')))) x),
+select is((select jsonb_agg(x -> 'answer')
+  from jsonb_array_elements(effect_test.begin(jsonb_build_array(effect_test.e('new', 'x1'),
+    effect_test.e('a', 'x2', jsonb_build_object('request', effect_test.uid('q1'), 'regrant', true)),
+      effect_test.e('n', 'x3')))) x),
   '["run", "run", "busy"]', 'a re-grant in a batch leaves its neighbours alone');
 
 -- extended: never again
@@ -52,7 +57,8 @@ select is(pg_temp.again('{"regrant": true}', 'd') ->> 'answer', 'replay', 'the s
 select effect_test.begin(effect_test.e('r', 't1', jsonb_build_object('request', effect_test.uid('q1')))) \gset
 select effect_test.release(effect_test.e('r', 't1')) \gset
 select is(effect_test.only(pg_temp.again('{"regrant": true}', 'r'), 'answer', 'attempt', 'token'),
-  jsonb_build_object('answer', 'run', 'attempt', 2, 'token', effect_test.uid('r new token')), 'a released key is granted anew, as attempt 2');
+  jsonb_build_object('answer', 'run', 'attempt', 2, 'token', effect_test.uid('r new token')),
+    'a released key is granted anew, as attempt 2');
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');
 select * from finish();
 rollback;

@@ -7,7 +7,8 @@ declare
   v_answer text;
 begin
   for i in 1 .. 50 loop
-    perform dblink_send_query('c' || i, format($q$ select effect_test.begin(effect_test.e('k%s', 't%s')) ->> 'answer' $q$, p_round, i));
+    perform dblink_send_query('c' || i,
+      format($q$ select effect_test.begin(effect_test.e('k%s', 't%s')) ->> 'answer' $q$, p_round, i));
   end loop;
   for i in 1 .. 50 loop
     select x.a into v_answer from dblink_get_result('c' || i) as x(a text);
@@ -15,7 +16,8 @@ begin
     if v_answer = 'retry' then -- it met the very moment of the rival's commit, and is asked again
       v_answer := effect_test.begin(effect_test.e(format('k%s', p_round), format('t%s', i))) ->> 'answer';
     end if;
-    v_told := jsonb_set(v_told, array[coalesce(v_answer, 'nothing')], to_jsonb(coalesce((v_told ->> coalesce(v_answer, 'nothing'))::int, 0) + 1));
+    v_told := jsonb_set(v_told, array[coalesce(v_answer, 'nothing')],
+      to_jsonb(coalesce((v_told ->> coalesce(v_answer, 'nothing'))::int, 0) + 1));
   end loop;
   return v_told::text;
 end

@@ -1,7 +1,8 @@
 -- Each invariant of check_invariants is planted, and found under its name; a sound ledger has none.
 begin;
 select no_plan();
-select effect_test.begin(jsonb_agg(effect_test.e(k, 't1'))) from unnest(array['pending', 'unknown', 'released', 'done', 'two', 'renewed', 'evidence', 'omitted', 'other']) k \gset
+select effect_test.begin(jsonb_agg(effect_test.e(k, 't1')))
+  from unnest(array['pending', 'unknown', 'released', 'done', 'two', 'renewed', 'evidence', 'omitted', 'other']) k \gset
 select effect_test.unknown(effect_test.e('unknown', 't1')) \gset
 select effect_test.release(jsonb_agg(effect_test.e(k, 't1'))) from unnest(array['released', 'two', 'renewed', 'evidence']) k \gset
 select effect_test.complete(effect_test.e('done', 't1', '{"result": "{\"r\":1}"}')) \gset
@@ -33,37 +34,57 @@ create temp table plants (invariant text, plant text);
 insert into plants values
   ('policy_known', $$ update effect.ledger set policy = 42 where key = 'pending' $$),
   ('id_is_of_key', $$ update effect.ledger set key = 'another' where key = 'pending' $$),
-  ('token_is_unique', $$ update effect.ledger set token = (select token from effect.ledger where key = 'other') where key = 'pending' $$),
-  ('former_token_is_replaced', $$ insert into effect.event (effect, token, at, attempt, kind) select id, token, effect.now(), 1, 'expired' from effect.ledger where key = 'pending' $$),
-  ('grant_wrote_its_predecessor', $$ delete from effect.event e using effect.ledger l where l.key = 'two' and e.effect = l.id and e.kind = 'granted' $$),
-  ('renewal_wrote_its_predecessor', $$ delete from effect.event e using effect.ledger l where l.key = 'renewed' and e.effect = l.id and e.kind = 'expired' $$),
+  ('token_is_unique',
+    $$ update effect.ledger set token = (select token from effect.ledger where key = 'other') where key = 'pending' $$),
+  ('former_token_is_replaced',
+    $$ insert into effect.event (effect, token, at, attempt, kind) select id, token, effect.now(), 1, 'expired' from effect.ledger where key = 'pending' $$),
+  ('grant_wrote_its_predecessor',
+    $$ delete from effect.event e using effect.ledger l where l.key = 'two' and e.effect = l.id and e.kind = 'granted' $$),
+  ('renewal_wrote_its_predecessor',
+    $$ delete from effect.event e using effect.ledger l where l.key = 'renewed' and e.effect = l.id and e.kind = 'expired' $$),
   ('pending_is_due_at_its_lease', $$ update effect.ledger set due_at = due_at + interval '1 s' where key = 'pending' $$),
   ('unknown_is_due_by_its_deadline', $$ update effect.ledger set due_at = deadline_at + interval '1 s' where key = 'unknown' $$),
   ('settled_is_due_by_its_keeping', $$ update effect.ledger set due_at = keep_until + interval '1 s' where key = 'done' $$),
-  ('kept_as_long_as_told', $$ update effect.ledger set keep_until = done_at - interval '1 s', due_at = done_at - interval '1 s' where key = 'done' $$),
-  ('proven_is_not_open_to_run', $$ update effect.ledger set evidence = (select evidence from effect.ledger where key = 'evidence') where key = 'released' $$),
+  ('kept_as_long_as_told',
+    $$ update effect.ledger set keep_until = done_at - interval '1 s', due_at = done_at - interval '1 s' where key = 'done' $$),
+  ('proven_is_not_open_to_run',
+    $$ update effect.ledger set evidence = (select evidence from effect.ledger where key = 'evidence') where key = 'released' $$),
   ('evidence_exists', $$ update effect.ledger set evidence = -1 where key = 'evidence' $$),
   ('result_is_as_its_state_says', $$ update effect.ledger set result = null where key = 'done' $$),
   ('result_is_as_its_state_says', $$ update effect.ledger set result_sha256 = null where key = 'omitted' $$),
   ('result_is_as_long_as_said', $$ update effect.ledger set result_bytes = 8 where key = 'done' $$),
   ('settled_has_no_open_columns', $$ update effect.ledger set since = done_at where key = 'done' $$),
   ('only_done_has_an_outcome', $$ update effect.ledger set outcome = 'succeeded' where key = 'pending' $$),
-  ('event_is_of_an_attempt', $$ insert into effect.event (effect, at, attempt, kind) select id, effect.now(), 2, 'late' from effect.ledger where key = 'pending' $$);
+  ('request_only_while_pending', $$ update effect.ledger set request = gen_random_uuid() where key = 'done' $$),
+  ('event_is_of_an_attempt',
+    $$ insert into effect.event (effect, at, attempt, kind) select id, effect.now(), 2, 'late' from effect.ledger where key = 'pending' $$);
 select is(pg_temp.plant(plant), invariant, format('found: %s (%s)', invariant, btrim(plant))) from plants;
-select is_empty(format($$ select regexp_matches(prosrc, $x$select '(\w+)', [le]\.$x$, 'g') from pg_proc where oid = 'effect.check_invariants'::regproc except select array[invariant] from plants $$), 'each invariant of the function is planted here');
+select is_empty($$
+    select m[1] from regexp_matches((select prosrc from pg_proc where oid = 'effect.check_invariants'::regproc), $x$select '(\w+)', [le]\.$x$, 'g') m
+    except select invariant from plants
+  $$, 'each invariant of the function is planted here');
 
--- what the table itself refuses
-select throws_ok(format('update effect.ledger set %s where key = %L', change, key), '23514', null, format('%s: %s is refused', key, change)) from (values
-  ('pending', 'lease_until = null'), ('done', 'lease_until = done_at'), ('unknown', 'ended_at = null'), ('unknown', 'deadline_at = null'), ('unknown', 'since = null'), ('done', 'done_at = null'),
-  ('done', 'outcome = null'), ('done', 'decided_by = null'), ('done', 'result_state = null'), ('released', 'done_at = null'), ('done', $$request = '00000000-0000-0000-0000-000000000001'$$),
-  ('done', $$boot = '00000000-0000-0000-0000-000000000001'$$), ('done', 'result_bytes = null'), ('pending', 'base = attempt'), ('pending', 'extra = -1')) v(key, change);
--- and its trigger: a second, independent assertion of the table of states
+-- Whole rows: what is wrong with one is refused by the table or found by the check.
+select isnt(pg_temp.plant(format('update effect.ledger set %s where key = %L', change, key)), 'nothing',
+  format('%s: %s is refused or found', key, change))
+from (values
+  ('pending', 'lease_until = null'), ('done', 'lease_until = done_at'), ('unknown', 'ended_at = null'), ('unknown', 'deadline_at = null'),
+  ('unknown', 'since = null'), ('evidence', 'since = null'), ('evidence', 'ended_at = null'), ('done', 'done_at = null'),
+  ('released', 'done_at = null'), ('done', 'outcome = null'), ('done', 'decided_by = null'), ('done', 'result_state = null'),
+  ('done', $$request = '00000000-0000-0000-0000-000000000001'$$), ('unknown', $$boot = '00000000-0000-0000-0000-000000000001'$$),
+  ('done', 'result_bytes = null'), ('pending', 'base = attempt'), ('pending', 'extra = -1')) v(key, change);
+-- Transitions that the table of states does not have: the table's trigger refuses them, a second and independent assertion.
 alter table effect.ledger enable trigger ledger_transition;
-select throws_ok(format('update effect.ledger set %s where key = %L', change, key), 'ZE002', null, format('%s: %s is refused', key, change)) from (values
-  ('unknown', $$state = 'pending', lease_until = since$$), ('evidence', $$state = 'pending', lease_until = since$$), ('evidence', $$state = 'unknown', deadline_at = since$$),
-  ('done', $$state = 'released'$$), ('done', $$state = 'pending', lease_until = done_at, done_at = null$$), ('done', $$state = 'unknown', since = done_at, ended_at = done_at, deadline_at = done_at, done_at = null$$),
-  ('released', $$state = 'unknown', since = done_at, ended_at = done_at, deadline_at = done_at, done_at = null$$), ('two', 'attempt = 1'), ('renewed', 'base = 0'), ('pending', $$key = 'x'$$),
-  ('pending', $$id = gen_random_uuid()$$), ('pending', $$token = gen_random_uuid()$$)) v(key, change);
+select throws_ok(format('update effect.ledger set %s where key = %L', change, key), 'ZE002', null,
+  format('%s: %s is refused', key, change))
+from (values
+  ('unknown', $$state = 'pending', lease_until = since$$), ('evidence', $$state = 'pending', lease_until = since$$),
+  ('evidence', $$state = 'unknown', deadline_at = since$$), ('done', $$state = 'released'$$),
+  ('done', $$state = 'pending', lease_until = done_at, done_at = null$$),
+  ('done', $$state = 'pending', lease_until = done_at, done_at = null, attempt = 2, token = gen_random_uuid()$$),
+  ('done', $$state = 'unknown', since = done_at, ended_at = done_at, deadline_at = done_at, done_at = null$$),
+  ('released', $$state = 'unknown', since = done_at, ended_at = done_at, deadline_at = done_at, done_at = null$$),
+  ('pending', $$attempt = 2, token = gen_random_uuid()$$), ('two', 'attempt = 1'), ('pending', $$token = gen_random_uuid()$$)) v(key, change);
 select is_empty('select * from effect.check_invariants()', 'all of it was undone');
 select * from finish();
 rollback;

@@ -8,22 +8,27 @@ create function pg_temp.second(p_key text) returns jsonb language sql as $$
   select effect_test.complete(effect_test.e(p_key, 't2', '{"outcome": "failed", "result": "{\"e\":\"already refunded\"}"}'));
 $$;
 select is(effect_test.only(pg_temp.second('a'), 'answer', 'shape', 'state', 'outcome', 'already'),
-  '{"answer": "ok", "shape": "complete", "state": "unknown", "outcome": "failed", "already": false}', 'told unknown, failed, not already');
+  '{"answer": "ok", "shape": "complete", "state": "unknown", "outcome": "failed", "already": false}',
+    'told unknown, failed, not already');
 select is((effect_test.row('a') ->> 'due_at')::timestamptz, effect.now(), 'due at once');
-select is((select count(*) from effect.event e where e.effect = effect.id('default', 'probed', 'a') and e.result = '{"e":"already refunded"}' and e.outcome = 'failed'
+select is((select count(*) from effect.event e where e.effect = effect.id('default', 'probed', 'a')
+  and e.result = '{"e":"already refunded"}' and e.outcome = 'failed'
   and not e.incident and e.attempt = 2), 1::bigint, 'an event holds the result');
 select is(effect_test.begin(effect_test.e('a', 't3')) ->> 'answer', 'unknown', 'meanwhile it is unknown');
 select is(effect_test.get('{"key": "a"}') -> 'outcome', null, 'and nobody is told an outcome');
-select is(effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'probed', 'a')) ->> 'attempt', '2', 'the sweep probes it');
+select is(effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'probed', 'a')) ->> 'attempt', '2',
+  'the sweep probes it');
 select effect_test.verdict('{"key": "a", "verdict": "landed", "result": "{\"refund\":\"re_1\"}"}') \gset
 select is(effect_test.only(effect_test.begin(effect_test.e('a', 't3')), 'answer', 'outcome', 'decided_by', 'result'),
-  '{"answer": "replay", "outcome": "succeeded", "decided_by": "probe", "result": "{\"refund\":\"re_1\"}"}', 'landed: done succeeded by the probe');
+  '{"answer": "replay", "outcome": "succeeded", "decided_by": "probe", "result": "{\"refund\":\"re_1\"}"}',
+    'landed: done succeeded by the probe');
 
 select pg_temp.second('b') \gset
 select effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'probed', 'b')) \gset
 select effect_test.verdict('{"key": "b", "verdict": "inconclusive"}') \gset
 select is(effect_test.only(effect_test.begin(effect_test.e('b', 't3')), 'answer', 'outcome', 'decided_by', 'result'),
-  '{"answer": "replay", "outcome": "failed", "decided_by": "caller", "result": "{\"e\":\"already refunded\"}"}', 'anything else: done failed by the caller, with its result');
+  '{"answer": "replay", "outcome": "failed", "decided_by": "caller", "result": "{\"e\":\"already refunded\"}"}',
+    'anything else: done failed by the caller, with its result');
 
 -- no verdict ever comes: the deadline ends it (promise 5)
 select pg_temp.second('c') \gset
@@ -33,13 +38,16 @@ select effect_test.sweep(100, 0) \gset
 select isnt(effect_test.row('c') ->> 'state', 'unknown', 'with no verdict at all the deadline ends it');
 -- the first attempt's failure is final at once
 select effect_test.begin(effect_test.e('d', 't1')) \gset
-select is(effect_test.complete(effect_test.e('d', 't1', '{"outcome": "failed"}')) ->> 'state', 'done', 'on attempt 1 failed is final');
+select is(effect_test.complete(effect_test.e('d', 't1', '{"outcome": "failed"}')) ->> 'state', 'done',
+  'on attempt 1 failed is final');
 -- in a batch
 select effect_test.begin(effect_test.e('f', 't1')) \gset
 select effect_test.release(effect_test.e('f', 't1')) \gset
 select effect_test.begin(jsonb_build_array(effect_test.e('f', 't2'), effect_test.e('g', 't1'), effect_test.e('h', 't1'))) \gset
-select is((select jsonb_agg(x -> 'state') from jsonb_array_elements(effect_test.complete(jsonb_build_array(effect_test.e('g', 't1', '{"outcome": "failed"}'),
-    effect_test.e('f', 't2', '{"outcome": "failed"}'), effect_test.e('h', 't1')))) x), '["done", "unknown", "done"]', 'in a batch, too');
+select is((select jsonb_agg(x -> 'state')
+  from jsonb_array_elements(effect_test.complete(jsonb_build_array(effect_test.e('g', 't1', '{"outcome": "failed"}'),
+    effect_test.e('f', 't2', '{"outcome": "failed"}'), effect_test.e('h', 't1')))) x), '["done", "unknown", "done"]',
+      'in a batch, too');
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');
 select * from finish();
 rollback;

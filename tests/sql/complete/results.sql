@@ -4,7 +4,8 @@ select no_plan();
 create function pg_temp.round_trip(p_key text, p_more jsonb, p_tool text default 'probed') returns jsonb language sql as $$
   select effect_test.begin(effect_test.e(p_key, 't1', jsonb_build_object('tool', p_tool)));
   select effect_test.complete(effect_test.e(p_key, 't1', jsonb_build_object('tool', p_tool)) || p_more);
-  select effect_test.only(effect_test.begin(effect_test.e(p_key, 't2', jsonb_build_object('tool', p_tool))), 'answer', 'outcome', 'result',
+  select effect_test.only(effect_test.begin(effect_test.e(p_key, 't2', jsonb_build_object('tool', p_tool))), 'answer', 'outcome',
+    'result',
     'result_state', 'result_bytes', 'result_sha256');
 $$;
 create table pg_temp.samples (name text, result text);
@@ -21,7 +22,8 @@ insert into samples values
   ('deep nesting', repeat('[', 5000) || repeat(']', 5000)),
   ('65,536 bytes, the limit (case 114)', '"' || repeat('x', 65534) || '"');
 select is(pg_temp.round_trip(name, jsonb_build_object('result', result)),
-  jsonb_build_object('answer', 'replay', 'outcome', 'succeeded', 'result', result, 'result_state', 'kept', 'result_bytes', octet_length(result)),
+  jsonb_build_object('answer', 'replay', 'outcome', 'succeeded', 'result', result, 'result_state', 'kept', 'result_bytes',
+    octet_length(result)),
   'verbatim: ' || name) from samples;
 select is(pg_temp.round_trip('none', '{}') -> 'result_state', '"kept"', 'no result is the result null');
 select is(pg_temp.round_trip('null', '{"result": "null"}') ->> 'result', 'null', 'null is kept as null');
@@ -29,13 +31,16 @@ select is(pg_temp.round_trip('null', '{"result": "null"}') ->> 'result', 'null',
 -- one byte over the limit: recorded, omitted, with size and hash (case 114)
 select is(pg_temp.round_trip('over', jsonb_build_object('result', '"' || repeat('x', 65535) || '"')),
   jsonb_build_object('answer', 'replay', 'outcome', 'succeeded', 'result_state', 'omitted', 'result_bytes', 65537,
-    'result_sha256', '\x' || encode(sha256(convert_to('"' || repeat('x', 65535) || '"', 'UTF8')), 'hex')), 'over the limit: omitted, size and hash kept');
+    'result_sha256', '\x' || encode(sha256(convert_to('"' || repeat('x', 65535) || '"', 'UTF8')), 'hex')),
+      'over the limit: omitted, size and hash kept');
 select is(effect_test.row('over') ->> 'state', 'done', 'and done all the same');
-select is(pg_temp.round_trip('bytes', '{"result": "\"äöüß\""}', 'small') ->> 'result_state', 'kept', 'the limit counts bytes: ten are kept');
+select is(pg_temp.round_trip('bytes', '{"result": "\"äöüß\""}', 'small') ->> 'result_state', 'kept',
+  'the limit counts bytes: ten are kept');
 select is(pg_temp.round_trip('bytes2', '{"result": "\"äöüßx\""}', 'small') ->> 'result_state', 'omitted', 'eleven are not');
 -- omitted by the caller
 select is(pg_temp.round_trip('omitted', jsonb_build_object('bytes', 5000000, 'sha256', repeat('ab', 32))),
-  jsonb_build_object('answer', 'replay', 'outcome', 'succeeded', 'result_state', 'omitted', 'result_bytes', 5000000, 'result_sha256', '\x' || repeat('ab', 32)),
+  jsonb_build_object('answer', 'replay', 'outcome', 'succeeded', 'result_state', 'omitted', 'result_bytes', 5000000,
+    'result_sha256', '\x' || repeat('ab', 32)),
   'a result the caller kept to itself: its size and hash as told');
 -- keep_result 0s: size and hash only
 select is(pg_temp.round_trip('nokeep', '{"result": "{\"iban\":1}"}', 'nokeep'),
@@ -45,7 +50,8 @@ select is(effect_test.row('nokeep', 'nokeep') -> 'result', null, 'the text is no
 -- redacted by the caller
 select is(pg_temp.round_trip('redacted', jsonb_build_object('result', '{"iban":"[secret]"}', 'redacted', true,
     'policy', (select version from effect_test.tool where name = 'secret')), 'secret') - 'result_bytes',
-  '{"answer": "replay", "outcome": "succeeded", "result": "{\"iban\":\"[secret]\"}", "result_state": "redacted"}', 'a redacted result says so');
+  '{"answer": "replay", "outcome": "succeeded", "result": "{\"iban\":\"[secret]\"}", "result_state": "redacted"}',
+    'a redacted result says so');
 -- failures have results, too
 select is(pg_temp.round_trip('failed', '{"outcome": "failed", "result": "{\"code\":402}"}') - 'result_bytes',
   '{"answer": "replay", "outcome": "failed", "result": "{\"code\":402}", "result_state": "kept"}', 'a failure keeps its result');

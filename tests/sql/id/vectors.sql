@@ -11,7 +11,9 @@ select is(effect.id(n, t, k), want::uuid, format('id of (%s, %s, %s)', n, t, lef
   ('n', 't', 'it''s', '8633d420-5e51-8d57-b6cc-a7ab74a39545'),
   ('n', 't', repeat('k', 255), 'cd642cc9-f1a2-8197-a4cf-99f8d1d6263d'),
   ('default', 'send_email', '%20', 'adf64507-2a53-89fe-9ec2-c82e42ca83d6')) v(n, t, k, want);
-select is(count(distinct effect.id(n, t, k)), 3::bigint, 'parts cannot run into each other') from (values ('a', 'bc', 'd'), ('ab', 'c', 'd'), ('a', 'b', 'cd')) v(n, t, k);
-select ok(effect.id('n', 't', i::text)::text ~ '^.{14}8.{4}[89ab]', 'version 8, RFC variant: ' || i) from generate_series(1, 16) i;
+select is(count(distinct effect.id(n, t, k)), 3::bigint, 'parts cannot run into each other')
+  from (values ('a', 'bc', 'd'), ('ab', 'c', 'd'), ('a', 'b', 'cd')) v(n, t, k);
+select ok(effect.id('n', 't', i::text)::text ~ '^.{14}8.{4}[89ab]', 'version 8, RFC variant: ' || i)
+  from generate_series(1, 16) i;
 select * from finish();
 rollback;

@@ -2,7 +2,8 @@
 begin;
 select no_plan();
 do $$ begin for i in 1 .. 25 loop
-  perform effect_test.begin(effect_test.e('k' || i, 't1', jsonb_build_object('tool', case when i % 2 = 0 then 'bare' else 'probed' end)));
+  perform effect_test.begin(effect_test.e('k' || i, 't1',
+    jsonb_build_object('tool', case when i % 2 = 0 then 'bare' else 'probed' end)));
   if i % 5 = 0 then perform effect_test.advance('1 s'); end if;
 end loop; end $$;
 select effect_test.complete(effect_test.e('k1', 't1')) \gset
@@ -13,7 +14,8 @@ select is(pg_temp.keys(p_state => 'done'), 'k1', 'by state');
 select is(pg_temp.keys(p_prefix => 'k12'), 'k12', 'by the beginning of the key');
 select is(pg_temp.keys(p_prefix => 'k%'), null, 'a percent sign is a percent sign');
 select is((select count(*) from effect.list(null, null, 'bare', null, null, null, 100, null, null)), 12::bigint, 'by tool');
-select is((select count(*) from effect.list(null, 'pending', 'probed', 'default', 'k1', null, 100, null, null)), 5::bigint, 'all at once');
+select is((select count(*) from effect.list(null, 'pending', 'probed', 'default', 'k1', null, 100, null, null)), 5::bigint,
+  'all at once');
 select is((select count(*) from effect.list(null, null, null, null, null, 4000, 100, null, null)), 5::bigint, 'by age');
 -- pages of 4 give each row once, newest claim first
 create function pg_temp.pages() returns text[] language plpgsql as $$
@@ -38,6 +40,7 @@ begin
   return v_all;
 end
 $$;
-select is(pg_temp.pages(), (select array_agg(key order by claimed_at desc, id desc) from effect.ledger), 'pages hold each row once, newest claim first');
+select is(pg_temp.pages(), (select array_agg(key order by claimed_at desc, id desc) from effect.ledger),
+  'pages hold each row once, newest claim first');
 select * from finish();
 rollback;

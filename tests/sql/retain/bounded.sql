@@ -4,8 +4,10 @@ select effect_test.tool('short', '{"keep_result": "1s", "keep_key": "2s"}') \gse
 do $$
 begin
   for i in 1 .. 50 loop
-    perform effect_test.begin((select jsonb_agg(effect_test.e('k' || n, 't1', '{"tool": "short"}')) from generate_series(i * 100 - 99, i * 100) n));
-    perform effect_test.complete((select jsonb_agg(effect_test.e('k' || n, 't1', '{"tool": "short", "result": "1"}')) from generate_series(i * 100 - 99, i * 100) n));
+    perform effect_test.begin((select jsonb_agg(effect_test.e('k' || n, 't1', '{"tool": "short"}'))
+      from generate_series(i * 100 - 99, i * 100) n));
+    perform effect_test.complete((select jsonb_agg(effect_test.e('k' || n, 't1', '{"tool": "short", "result": "1"}'))
+      from generate_series(i * 100 - 99, i * 100) n));
   end loop;
 end
 $$;
@@ -19,7 +21,8 @@ set lock_timeout = '200ms';
 select effect_test.connect('purge') \gset
 select dblink_exec('purge', 'begin') \gset
 select effect_test.ask('purge', '(select to_jsonb(r) from effect.retain(1000) r)') \gset
-select ok(b ->> 'answer' in ('run', 'retry'), 'a begin of a key in the purge: run or retry, at once: ' || (b ->> 'answer')) from effect_test.begin(effect_test.e('k1', 'x', '{"tool": "short"}')) b;
+select ok(b ->> 'answer' in ('run', 'retry'), 'a begin of a key in the purge: run or retry, at once: ' || (b ->> 'answer'))
+  from effect_test.begin(effect_test.e('k1', 'x', '{"tool": "short"}')) b;
 select is(effect_test.begin(effect_test.e('fresh', 'x', '{"tool": "short"}')) ->> 'answer', 'run', 'a begin of another key: run');
 select is(to_jsonb(r), '{"dropped": 0, "deleted": 500}', 'a second purge takes other rows') from effect.retain(500) r;
 -- stopped in the middle: harmless

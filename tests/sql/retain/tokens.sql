@@ -6,7 +6,8 @@ select effect_test.begin(effect_test.e('a', 't1', '{"tool": "short"}')) \gset
 select effect_test.release(effect_test.e('a', 't1', '{"tool": "short"}')) \gset
 select effect_test.advance('61 s') \gset
 select is((select deleted from effect.retain(100)), 1, 'a released row past its keeping is deleted');
-select is((select jsonb_build_object('token', e.token, 'attempt', e.attempt, 'incident', e.incident) from effect.event e where e.kind = 'expired'),
+select is((select jsonb_build_object('token', e.token, 'attempt', e.attempt, 'incident', e.incident) from effect.event e
+  where e.kind = 'expired'),
   jsonb_build_object('token', effect_test.uid('a t1'), 'attempt', 1, 'incident', false), 'its last token was written first');
 -- walks all of effect.event in small steps
 create function pg_temp.forget() returns int language plpgsql as $$
@@ -27,7 +28,8 @@ $$;
 select effect_test.advance('29 d') \gset
 select is(pg_temp.forget(), 0, '29 days later it is still there');
 select effect_test.begin(effect_test.e('a', 't2', '{"tool": "short"}')) \gset
-select is(effect_test.complete(effect_test.e('a', 't1', '{"tool": "short"}')) ->> 'answer', 'conflict', 'the former holder''s success is told conflict, not that it is a stranger''s');
+select is(effect_test.complete(effect_test.e('a', 't1', '{"tool": "short"}')) ->> 'answer', 'conflict',
+  'the former holder''s success is told conflict, not that it is a stranger''s');
 select is(effect_test.row('a', 'short') ->> 'state', 'pending', 'the new life is not touched');
 select effect_test.advance('60 d') \gset
 select is(pg_temp.forget(), 0, 'events of a row that stands are never forgotten');
@@ -50,7 +52,8 @@ select effect_test.complete(effect_test.e('c', 't1', '{"tool": "short"}')) \gset
 select effect_test.advance('61 s') \gset
 select effect.retain(100) \gset
 select effect_test.begin(effect_test.e('c', 't2', '{"tool": "short"}')) \gset
-select ok(c ->> 'answer' in ('not_owner', 'conflict'), 'the complete of a done and forgotten attempt: ' || (c ->> 'answer')) from effect_test.complete(effect_test.e('c', 't1', '{"tool": "short"}')) c;
+select ok(c ->> 'answer' in ('not_owner', 'conflict'), 'the complete of a done and forgotten attempt: ' || (c ->> 'answer'))
+  from effect_test.complete(effect_test.e('c', 't1', '{"tool": "short"}')) c;
 select is(effect_test.row('c', 'short') ->> 'state', 'pending', 'changes nothing');
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');
 select * from finish();

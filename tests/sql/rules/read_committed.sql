@@ -4,9 +4,11 @@ create table calls (name text, call text);
 insert into calls values
   ('begin', $$ select effect_test.begin('{"key": "a"}') $$), ('complete', $$ select effect_test.complete('{"key": "a"}') $$),
   ('release', $$ select effect_test.release('{"key": "a"}') $$), ('unknown', $$ select effect_test.unknown('{"key": "a"}') $$),
-  ('extend', $$ select effect_test.extend('{"key": "a"}') $$), ('verdict', $$ select effect_test.verdict('{"key": "a", "attempt": 1, "probe_no": 1, "verdict": "landed"}') $$),
+  ('extend', $$ select effect_test.extend('{"key": "a"}') $$),
+    ('verdict', $$ select effect_test.verdict('{"key": "a", "attempt": 1, "probe_no": 1, "verdict": "landed"}') $$),
   ('resolve', $$ select effect_test.resolve('{"key": "a", "attempt": 1, "state": "unknown", "verdict": "landed"}') $$),
-  ('sweep', $$ select effect_test.sweep() $$), ('retain', $$ select effect.retain(10) $$), ('forget_events', $$ select effect.forget_events(0, 10) $$),
+  ('sweep', $$ select effect_test.sweep() $$), ('retain', $$ select effect.retain(10) $$),
+    ('forget_events', $$ select effect.forget_events(0, 10) $$),
   ('notified', $$ select effect.notified(array[effect_test.uid('a')], array[1], array[true], array['']) $$),
   ('stat_add', $$ select effect.stat_add(array[now()], array['n'], array['t'], array['run'], array[1::bigint], array['{}']) $$),
   ('register_tools', $$ select effect_test.tool('new') $$);

@@ -19,36 +19,54 @@ create table calls (name text, call text);
 insert into calls values
   ('begin', $$ select * from effect.begin(array[effect.id('default', 'probed', 'a')], array[(42)::bigint], array['a'], array[null]::uuid[], array[gen_random_uuid()], array[null]::uuid[], array[null]::int[], array[null]::text[], array[null]::text[], array[null]::text[], array[null]::text[], array[null]::text[], array[false], array[5000], array[false], clock_timestamp(), null, null) $$),
   ('complete', $$ select * from effect.complete('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}') $$),
-  ('release', $$ select * from effect.release('{}', '{}', '{}', '{}', '{}') $$), ('unknown', $$ select * from effect.unknown('{}', '{}', '{}', '{}', '{}') $$),
-  ('extend', $$ select * from effect.extend('{}', '{}', '{}', '{}') $$), ('get', $$ select * from effect.get(array[gen_random_uuid()], array[null]::text[], array[1]) $$),
-  ('list', $$ select * from effect.list(null, null, null, null, null, null, 10, null, null) $$), ('sweep', $$ select * from effect.sweep(1, 1, true) $$),
-  ('verdict', $$ select * from effect.verdict('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}') $$), ('peek', $$ select * from effect.peek('{}') $$),
-  ('resolve', $$ select * from effect.resolve('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}') $$), ('policy_of', $$ select * from effect.policy_of('{}') $$),
-  ('notified', $$ select * from effect.notified('{}', '{}', '{}', '{}') $$), ('retain', $$ select * from effect.retain(1) $$), ('forget_events', $$ select * from effect.forget_events(0, 1) $$),
-  ('open_counts', $$ select * from effect.open_counts() $$), ('stat_add', $$ select effect.stat_add('{}', '{}', '{}', '{}', '{}', '{}') $$),
-  ('check_invariants', $$ select * from effect.check_invariants() $$), ('register_tools', $$ select effect.register_tools('{}', '{}', '{}', '{}') $$);
+  ('release', $$ select * from effect.release('{}', '{}', '{}', '{}', '{}') $$),
+    ('unknown', $$ select * from effect.unknown('{}', '{}', '{}', '{}', '{}') $$),
+  ('extend', $$ select * from effect.extend('{}', '{}', '{}', '{}') $$),
+    ('get', $$ select * from effect.get(array[gen_random_uuid()], array[null]::text[], array[1]) $$),
+  ('list', $$ select * from effect.list(null, null, null, null, null, null, 10, null, null) $$),
+    ('sweep', $$ select * from effect.sweep(1, 1, true) $$),
+  ('verdict', $$ select * from effect.verdict('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}') $$),
+    ('peek', $$ select * from effect.peek('{}') $$),
+  ('resolve', $$ select * from effect.resolve('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}') $$),
+    ('policy_of', $$ select * from effect.policy_of('{}') $$),
+  ('notified', $$ select * from effect.notified('{}', '{}', '{}', '{}') $$), ('retain', $$ select * from effect.retain(1) $$),
+    ('forget_events', $$ select * from effect.forget_events(0, 1) $$),
+  ('open_counts', $$ select * from effect.open_counts() $$),
+    ('stat_add', $$ select effect.stat_add('{}', '{}', '{}', '{}', '{}', '{}') $$),
+  ('check_invariants', $$ select * from effect.check_invariants() $$),
+    ('register_tools', $$ select effect.register_tools('{}', '{}', '{}', '{}') $$);
 select is(pg_temp.told('effect_daemon', call), 'fine', 'the daemon may call ' || name) from calls order by name;
 select is(pg_temp.told('effect_report', call), '42501', 'the report role may not call ' || name) from calls order by name;
 
 -- no table, in any way
-select is(pg_temp.told('effect_daemon', format(verb, c.oid::regclass)), '42501', format('the daemon may not %s', format(verb, c.oid::regclass)))
+select is(pg_temp.told('effect_daemon', format(verb, c.oid::regclass)), '42501',
+  format('the daemon may not %s', format(verb, c.oid::regclass)))
 from pg_class c, unnest(array['select * from %s', 'delete from %s', 'truncate %s', 'insert into %s default values']) verb
-where c.relnamespace = 'effect'::regnamespace and c.relkind in ('r', 'v') and c.relname <> 'schema_version' and not (c.relkind = 'v' and verb !~ 'select') order by 1;
-select is(pg_temp.told('effect_report', format('select * from %s', c.oid::regclass)), case when c.relkind = 'v' or c.relname in ('schema_version', 'stat') then 'fine' else '42501' end,
-  format('the report role and %s', c.oid::regclass)) from pg_class c where c.relnamespace = 'effect'::regnamespace and c.relkind in ('r', 'v');
-select is(pg_temp.told('effect_daemon', 'select * from effect.schema_version'), 'fine', 'the daemon reads which version is installed');
+where c.relnamespace = 'effect'::regnamespace and c.relkind in ('r', 'v') and c.relname <> 'schema_version'
+  and not (c.relkind = 'v' and verb !~ 'select') order by 1;
+select is(pg_temp.told('effect_report', format('select * from %s', c.oid::regclass)),
+  case when c.relkind = 'v' or c.relname in ('schema_version', 'stat') then 'fine' else '42501' end,
+  format('the report role and %s', c.oid::regclass)) from pg_class c where c.relnamespace = 'effect'::regnamespace
+    and c.relkind in ('r', 'v');
+select is(pg_temp.told('effect_daemon', 'select * from effect.schema_version'), 'fine',
+  'the daemon reads which version is installed');
 select is(pg_temp.told('effect_report', 'delete from effect.stat'), '42501', 'the report role deletes nothing');
 select is_empty($$ select c.oid::regclass, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid where c.relnamespace = 'effect'::regnamespace and c.relkind = 'v'
   and a.attname in ('token', 'request', 'instance', 'boot', 'result') $$, 'no view shows tokens, requests or results');
 -- nothing for everybody
-select is_empty($$ select p.oid::regprocedure from pg_proc p where p.pronamespace = 'effect'::regnamespace and has_function_privilege('public', p.oid, 'execute') $$, 'no function for public');
-select is_empty($$ select c.oid::regclass from pg_class c where c.relnamespace = 'effect'::regnamespace and has_table_privilege('public', c.oid, 'select') and c.relkind in ('r', 'v') $$, 'no table for public');
+select is_empty($$ select p.oid::regprocedure from pg_proc p where p.pronamespace = 'effect'::regnamespace and has_function_privilege('public', p.oid, 'execute') $$,
+  'no function for public');
+select is_empty($$ select c.oid::regclass from pg_class c where c.relnamespace = 'effect'::regnamespace and has_table_privilege('public', c.oid, 'select') and c.relkind in ('r', 'v') $$,
+  'no table for public');
 -- functions that run with their owner's rights cannot be led astray by a path
 select is_empty($$ select p.oid::regprocedure from pg_proc p where p.pronamespace = 'effect'::regnamespace and p.prosecdef
   and not exists (select from unnest(p.proconfig) c where c like 'search_path=pg_catalog, pg_temp%') $$, 'each security definer function pins its search_path');
-select is((select string_agg(distinct r.rolname, ',') from pg_proc p join pg_roles r on r.oid = p.proowner where p.pronamespace = 'effect'::regnamespace), 'effect_owner', 'all functions are the owner''s');
-select is((select string_agg(distinct r.rolname, ',') from pg_class c join pg_roles r on r.oid = c.relowner where c.relnamespace = 'effect'::regnamespace), 'effect_owner', 'so are the tables');
-select ok(not rolcanlogin and not rolsuper and not rolcreatedb and not rolcreaterole, rolname || ' is no login and no superuser') from pg_roles where rolname in ('effect_owner', 'effect_daemon', 'effect_report');
+select is((select string_agg(distinct r.rolname, ',') from pg_proc p join pg_roles r on r.oid = p.proowner
+  where p.pronamespace = 'effect'::regnamespace), 'effect_owner', 'all functions are the owner''s');
+select is((select string_agg(distinct r.rolname, ',') from pg_class c join pg_roles r on r.oid = c.relowner
+  where c.relnamespace = 'effect'::regnamespace), 'effect_owner', 'so are the tables');
+select ok(not rolcanlogin and not rolsuper and not rolcreatedb and not rolcreaterole, rolname || ' is no login and no superuser')
+  from pg_roles where rolname in ('effect_owner', 'effect_daemon', 'effect_report');
 -- a hostile search_path of the caller changes nothing
 create schema hostile;
 create function hostile.now() returns timestamptz language sql as $$ select 'epoch'::timestamptz $$;

@@ -18,15 +18,21 @@ begin
 end
 $$;
 select ok(gap between step and step * 1.25, format('after probe %s: %s, the policy says %s', n, gap, step))
-from (select n, step::interval, pg_temp.next() as gap from unnest(array['2s', '8s', '30s', '2min', '10min', '10min', '10min']) with ordinality s(step, n) order by n) x;
-select is((effect_test.row('a') ->> 'deadline_at')::timestamptz, '2030-01-01 01:00:00+00'::timestamptz, 'the deadline stands where it was');
+from (select n, step::interval,
+  pg_temp.next() as gap from unnest(array['2s', '8s', '30s', '2min', '10min', '10min', '10min']) with ordinality s(step, n)
+  order by n) x;
+select is((effect_test.row('a') ->> 'deadline_at')::timestamptz, '2030-01-01 01:00:00+00'::timestamptz,
+  'the deadline stands where it was');
 select is((effect_test.row('a') ->> 'probe_no')::int, 7, 'probes are counted');
-select is((select count(*) from effect.event e where e.kind in ('probe', 'verdict') and e.reason like '%exit 1%'), 7::bigint, 'each left an event with its reason');
+select is((select count(*) from effect.event e where e.kind in ('probe', 'verdict') and e.reason like '%exit 1%'), 7::bigint,
+  'each left an event with its reason');
 select is(effect_test.row('a') ->> 'state', 'unknown', 'an error is never absence');
 select pg_temp.next() \gset
-select ok((effect_test.row('a') ->> 'due_at')::timestamptz <= '2030-01-01 01:00:00+00', 'never due past the deadline') where effect_test.row('a') ->> 'state' = 'unknown';
+select ok((effect_test.row('a') ->> 'due_at')::timestamptz <= '2030-01-01 01:00:00+00', 'never due past the deadline')
+  where effect_test.row('a') ->> 'state' = 'unknown';
 select effect_test.set_now('2030-01-01 01:00:00+00') \gset
-select is(effect_test.task(effect_test.sweep(), 'escalated', effect.id('default', 'probed', 'a')) ->> 'task', 'escalated', 'at the deadline: escalated, never released by a failing probe');
+select is(effect_test.task(effect_test.sweep(), 'escalated', effect.id('default', 'probed', 'a')) ->> 'task', 'escalated',
+  'at the deadline: escalated, never released by a failing probe');
 
 -- a probe whose verdict never comes: due again by itself
 select effect_test.begin(effect_test.e('lost', 't1')) \gset
@@ -35,7 +41,8 @@ select effect_test.sweep() \gset
 select ok((effect_test.row('lost') ->> 'due_at')::timestamptz > effect.now() + interval '10 s', 'not before its time-out');
 select ok((effect_test.row('lost') ->> 'due_at')::timestamptz < effect.now() + interval '1 min', 'but soon after');
 select effect_test.advance('1 min') \gset
-select is(effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'probed', 'lost')) ->> 'probe_no', '2', 'probed again');
+select is(effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'probed', 'lost')) ->> 'probe_no', '2',
+  'probed again');
 -- the next attempt starts the list anew
 select effect_test.tool('brisk', '{"settle": "0s", "absent_needed": 1}') \gset
 select effect_test.begin(effect_test.e('n', 't1', '{"tool": "brisk"}')) \gset
@@ -44,7 +51,8 @@ select effect_test.sweep() \gset
 select effect_test.verdict('{"key": "n", "tool": "brisk", "verdict": "absent"}') \gset
 select effect_test.begin(effect_test.e('n', 't2', '{"tool": "brisk"}')) \gset
 select effect_test.unknown(effect_test.e('n', 't2', '{"tool": "brisk"}')) \gset
-select is(effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'brisk', 'n')) ->> 'probe_no', '2', 'probe numbers go on over attempts');
+select is(effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'brisk', 'n')) ->> 'probe_no', '2',
+  'probe numbers go on over attempts');
 select effect_test.verdict('{"key": "n", "tool": "brisk", "verdict": "inconclusive"}') \gset
 select ok((effect_test.row('n', 'brisk') ->> 'due_at')::timestamptz - effect.now() < interval '3 s', 'the back-off starts anew');
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');

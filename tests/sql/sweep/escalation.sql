@@ -26,7 +26,8 @@ select is(effect_test.kinds('a', 'bare'), 'lapsed,escalated', 'an event');
 select is((select count(*) from jsonb_array_elements(:'tasks'::jsonb) t where t ->> 'task' = 'probe'), 0::bigint, 'and no probe');
 select is(effect_test.begin(effect_test.e('a', 't2', '{"tool": "bare"}')) ->> 'answer', 'escalated', 'never run by itself');
 -- the first notice
-select is(coalesce(effect_test.task(:'tasks', 'notify', effect.id('default', 'bare', 'a')) ->> 'notice_no', pg_temp.notice('a')), '1', 'a notice is due at once');
+select is(coalesce(effect_test.task(:'tasks', 'notify', effect.id('default', 'bare', 'a')) ->> 'notice_no', pg_temp.notice('a')),
+  '1', 'a notice is due at once');
 select is(pg_temp.notice('a'), null, 'once');
 -- not taken: the same number again
 select is(pg_temp.notified('a', 1, false), 'ok', 'the notifier failed');
@@ -46,7 +47,8 @@ begin
   end loop;
 end
 $$;
-select ok((select bool_and(later.gap >= g.gap) from gaps g join gaps later on later.n = g.n + 1), 'reminders come at intervals that grow');
+select ok((select bool_and(later.gap >= g.gap) from gaps g join gaps later on later.n = g.n + 1),
+  'reminders come at intervals that grow');
 select ok((select (select gap from gaps where n = 4) > (select gap from gaps where n = 2)), 'and grow indeed');
 select is((select count(distinct gap) from gaps where n >= 8), 1::bigint, 'up to a cap');
 -- a sender that died: due again by itself
@@ -72,7 +74,8 @@ select is(pg_temp.notified('none', 1, true), 'not_found', 'or not found');
 select effect_test.tool('human', '{"on_unknown": "human"}') \gset
 select effect_test.begin(effect_test.e('h', 't1', '{"tool": "human"}')) \gset
 select effect_test.unknown(effect_test.e('h', 't1', '{"tool": "human"}')) \gset
-select is(effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'human', 'h')), null, 'on_unknown = human: not probed');
+select is(effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'human', 'h')), null,
+  'on_unknown = human: not probed');
 select effect_test.advance('15 min') \gset
 select is(effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'human', 'h')), null, 'not later either');
 select is(effect_test.row('h', 'human') ->> 'state', 'escalated', 'but escalated');
@@ -83,8 +86,10 @@ select effect_test.sweep() \gset
 select effect_test.advance('15 min') \gset
 select effect_test.sweep(100, 100, true) \gset
 select effect_test.advance('1 d') \gset
-select is(effect_test.task(effect_test.sweep(100, 100, true), 'probe', effect.id('default', 'probed', 'p')), null, 'escalated: no more probes');
-select is(effect_test.verdict('{"key": "p", "verdict": "landed"}') ->> 'state', 'done', 'but the word of one that was under way counts');
+select is(effect_test.task(effect_test.sweep(100, 100, true), 'probe', effect.id('default', 'probed', 'p')), null,
+  'escalated: no more probes');
+select is(effect_test.verdict('{"key": "p", "verdict": "landed"}') ->> 'state', 'done',
+  'but the word of one that was under way counts');
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');
 select * from finish();
 rollback;

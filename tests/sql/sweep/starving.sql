@@ -4,10 +4,12 @@ select no_plan();
 select effect_test.begin(jsonb_agg(effect_test.e('wait' || i, 't1'))) from generate_series(1, 20) i \gset
 select effect_test.unknown(jsonb_agg(effect_test.e('wait' || i, 't1'))) from generate_series(1, 20) i \gset
 select effect_test.sweep(100, 100) \gset
-select effect_test.verdict(jsonb_agg(jsonb_build_object('key', 'wait' || i, 'verdict', 'inconclusive'))) from generate_series(1, 20) i \gset
+select effect_test.verdict(jsonb_agg(jsonb_build_object('key', 'wait' || i, 'verdict', 'inconclusive')))
+  from generate_series(1, 20) i \gset
 select effect_test.begin(effect_test.e('due', 't1')) \gset
 select effect_test.unknown(effect_test.e('due', 't1')) \gset
-select is(effect_test.task(effect_test.sweep(20, 100), 'probe', effect.id('default', 'probed', 'due')) ->> 'task', 'probe', '20 rows in back-off, a batch of 20: the due one is probed in that sweep');
+select is(effect_test.task(effect_test.sweep(20, 100), 'probe', effect.id('default', 'probed', 'due')) ->> 'task', 'probe',
+  '20 rows in back-off, a batch of 20: the due one is probed in that sweep');
 -- escalated rows without a notifier
 select effect_test.begin(jsonb_agg(effect_test.e('esc' || i, 't1', '{"tool": "bare"}'))) from generate_series(1, 20) i \gset
 select effect_test.unknown(jsonb_agg(effect_test.e('esc' || i, 't1', '{"tool": "bare"}'))) from generate_series(1, 20) i \gset
@@ -30,15 +32,18 @@ select ok(pg_temp.sweeps('due2', 10, 100) <= 4, 'escalated rows that nobody can 
 -- more due rows than probes
 select effect_test.begin(jsonb_agg(effect_test.e('many' || i, 't1'))) from generate_series(1, 30) i \gset
 select effect_test.unknown(jsonb_agg(effect_test.e('many' || i, 't1'))) from generate_series(1, 30) i \gset
-select is((select count(*) from jsonb_array_elements(effect_test.sweep(100, 3)) t where t ->> 'task' = 'probe'), 3::bigint, 'no more probes than the caller can start');
+select is((select count(*) from jsonb_array_elements(effect_test.sweep(100, 3)) t where t ->> 'task' = 'probe'), 3::bigint,
+  'no more probes than the caller can start');
 select effect_test.begin(effect_test.e('lapse', 't1', '{"lease_ms": 1000}')) \gset
 select effect_test.advance('1 s') \gset
 do $$ begin for i in 1 .. 5 loop perform effect_test.sweep(20, 0); end loop; end $$;
 select is(effect_test.row('lapse') ->> 'state', 'unknown', 'rows that wait for a probe do not keep others from lapsing');
-select ok((select count(*) <= 10 from jsonb_array_elements(effect_test.sweep(5, 100)) t where t ->> 'task' in ('lapsed', 'probe')), 'a sweep takes no more rows than it is told');
+select ok((select count(*) <= 10 from jsonb_array_elements(effect_test.sweep(5, 100)) t
+  where t ->> 'task' in ('lapsed', 'probe')), 'a sweep takes no more rows than it is told');
 -- all of them in the end
 do $$ begin for i in 1 .. 60 loop perform effect_test.advance('1 s'); perform effect_test.sweep(20, 3); end loop; end $$;
-select is((select count(*) from effect.ledger where key like 'many%' and probe_no = 0), 0::bigint, 'each of them is probed in its turn');
+select is((select count(*) from effect.ledger where key like 'many%' and probe_no = 0), 0::bigint,
+  'each of them is probed in its turn');
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');
 select * from finish();
 rollback;

@@ -9,7 +9,8 @@ select is(effect_test.row('e', 'bare') ->> 'state', 'escalated', 'one newly esca
 select effect_test.begin(effect_test.e('p', 't1')) \gset
 select effect_test.unknown(effect_test.e('p', 't1')) \gset
 select effect_test.connect('other') \gset
-create function pg_temp.count(p_tasks jsonb, p_task text) returns bigint language sql as $$ select count(*) from jsonb_array_elements(p_tasks) t where t ->> 'task' = p_task $$;
+create function pg_temp.count(p_tasks jsonb,
+  p_task text) returns bigint language sql as $$ select count(*) from jsonb_array_elements(p_tasks) t where t ->> 'task' = p_task $$;
 -- the other one takes them, and has not committed yet
 select dblink_exec('other', 'begin') \gset
 select effect_test.ask('other', 'effect_test.sweep(100, 100, true)') as theirs \gset
@@ -24,9 +25,11 @@ select dblink_exec('other', 'begin') \gset
 select effect_test.ask('other', 'effect_test.sweep(100, 100, true)') \gset
 select dblink_exec('other', 'rollback') \gset
 select effect_test.sweep(100, 100, true) as ours \gset
-select is(effect_test.task(:'ours', 'notify', effect.id('default', 'bare', 'e')) ->> 'notice_no', '1', 'taken by the other, under the same number');
+select is(effect_test.task(:'ours', 'notify', effect.id('default', 'bare', 'e')) ->> 'notice_no', '1',
+  'taken by the other, under the same number');
 select is(effect_test.task(:'ours', 'probe', effect.id('default', 'probed', 'p')) ->> 'probe_no', '2', 'the probe, too');
 -- the verdict of the first sweeper's probe is fenced by its number
-select is(effect_test.verdict('{"key": "p", "probe_no": 1, "verdict": "absent"}') ->> 'answer', 'event', 'an older probe''s absent does not count');
+select is(effect_test.verdict('{"key": "p", "probe_no": 1, "verdict": "absent"}') ->> 'answer', 'event',
+  'an older probe''s absent does not count');
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');
 select * from finish();

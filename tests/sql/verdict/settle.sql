@@ -6,7 +6,8 @@ select no_plan();
 create function pg_temp.probe(p_key text) returns int language sql as
   $$ select (effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'probed', p_key)) ->> 'probe_no')::int $$;
 create function pg_temp.absent(p_key text, p_no int default null) returns text language sql as $$
-  select a ->> 'answer' || ' ' || (a ->> 'state') from effect_test.verdict(jsonb_strip_nulls(jsonb_build_object('key', p_key, 'verdict', 'absent', 'probe_no', p_no))) a
+  select a ->> 'answer' || ' ' || (a ->> 'state')
+    from effect_test.verdict(jsonb_strip_nulls(jsonb_build_object('key', p_key, 'verdict', 'absent', 'probe_no', p_no))) a
 $$;
 create function pg_temp.counted(p_key text) returns int language sql as $$ select (effect_test.row(p_key) ->> 'absent_n')::int $$;
 create function pg_temp.at(p_key text, p_after text) returns void language plpgsql as $$
@@ -33,7 +34,8 @@ select is(pg_temp.counted('a'), 0, 'does not count');
 select pg_temp.at('a', '40 s') \gset
 select is(pg_temp.probe('a'), 3, 'and again');
 select effect_test.verdict('{"key": "a", "verdict": "landed", "result": "{\"id\":7}"}') \gset
-select is(effect_test.only(effect_test.begin(effect_test.e('a', 't2')), 'answer', 'result', 'decided_by'), '{"answer": "replay", "result": "{\"id\":7}", "decided_by": "probe"}', 'it ends completed, and is replayed');
+select is(effect_test.only(effect_test.begin(effect_test.e('a', 't2')), 'answer', 'result', 'decided_by'),
+  '{"answer": "replay", "result": "{\"id\":7}", "decided_by": "probe"}', 'it ends completed, and is replayed');
 
 -- the very instants
 select pg_temp.unknown('b') \gset
@@ -55,7 +57,8 @@ select pg_temp.at('c', '60 s') \gset
 update effect.ledger set due_at = effect.now() where key = 'c';
 select pg_temp.probe('c') \gset
 select is(pg_temp.absent('c'), 'ok released', 'settle after the first: the second counts, and releases');
-select is((select e.decided_by || ' ' || e.attempt from effect.event e where e.effect = effect.id('default', 'probed', 'c') and e.kind = 'released'), 'probe 1', 'by the probe');
+select is((select e.decided_by || ' ' || e.attempt from effect.event e where e.effect = effect.id('default', 'probed', 'c')
+  and e.kind = 'released'), 'probe 1', 'by the probe');
 
 -- by itself the ledger appoints probes that can count
 select pg_temp.unknown('d') \gset
@@ -132,8 +135,10 @@ select pg_temp.probe('i') \gset
 select pg_temp.absent('i') \gset
 select is(pg_temp.counted('i'), 1, 'one counted');
 select is(effect_test.extend(effect_test.e('i', 't1')) ->> 'answer', 'not_owner', 'then the holder extends: not_owner');
-select is(effect_test.only(effect_test.row('i'), 'state', 'absent_n', 'absent_at', 'ended_at'), jsonb_build_object('state', 'unknown', 'absent_n', 0, 'ended_at', effect.now()), 'settle restarts');
-select is((effect_test.row('i') ->> 'deadline_at')::timestamptz, effect.now() - interval '40 s' + interval '15 min', 'the deadline does not');
+select is(effect_test.only(effect_test.row('i'), 'state', 'absent_n', 'absent_at', 'ended_at'),
+  jsonb_build_object('state', 'unknown', 'absent_n', 0, 'ended_at', effect.now()), 'settle restarts');
+select is((effect_test.row('i') ->> 'deadline_at')::timestamptz, effect.now() - interval '40 s' + interval '15 min',
+  'the deadline does not');
 select effect_test.advance('29 s') \gset
 update effect.ledger set due_at = effect.now() where key = 'i';
 select pg_temp.probe('i') \gset
