@@ -74,6 +74,15 @@ complete_n_kept(void)
 	return n_kept;
 }
 
+/* How long it stays with the batch: as long as it takes, unless there was no room to keep it. */
+static int64_t
+complete_until(const struct complete *c)
+{
+	if (c->call.r || c->kept)
+		return INT64_MAX;
+	return loop_now_ms() + call_config()->request_timeout_ms;
+}
+
 static void
 complete_send(struct complete *c)
 {
@@ -84,7 +93,7 @@ complete_send(struct complete *c)
 	v[COMPLETE_P_SCOPE] = pg_text(c->scope);
 	v[COMPLETE_P_OUTCOME] = pg_text(c->outcome);
 	result_fill(&c->result, &v[COMPLETE_P_POLICY], &v[COMPLETE_P_RESULT]);
-	call_ask(&c->call, &ledger_complete, INT64_MAX);
+	call_ask(&c->call, &ledger_complete, complete_until(c));
 }
 
 /* By whose result_secret? Asked first where any policy has one, so that no secret leaves this
