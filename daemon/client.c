@@ -356,7 +356,8 @@ client_read(struct client *c)
 			c->eof = c->hung_up = true;
 		}
 	}
-	if (c->eof && !c->hung_up && client_peer_hung_up(c))
+	/* the close may have come with the same edge as what is not read yet */
+	if ((c->eof || c->paused || draining) && !c->hung_up && client_peer_hung_up(c))
 		c->hung_up = true;
 }
 
@@ -368,8 +369,6 @@ client_readable_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	c->may_read = true;
-	if ((c->paused || c->eof || draining) && client_peer_hung_up(c))
-		c->hung_up = true;
 	client_buffered(c);
 	client_read(c);
 	client_touch(c);
