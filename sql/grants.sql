@@ -9,5 +9,6 @@ grant execute on function
   effect.peek, effect.policy_of, effect.sweep, effect.verdict, effect.notified, effect.retain, effect.forget_events,
   effect.open_counts, effect.stat_add, effect.register_tools, effect.check_invariants, effect.now
   to effect_daemon;
+grant select on effect.schema_version to effect_daemon, effect_report;
 grant execute on function effect.id to effect_daemon, effect_report;
 grant select on effect.effects, effect.open_effects, effect.history, effect.incidents, effect.stat to effect_report;

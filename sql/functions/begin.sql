@@ -30,7 +30,8 @@ as $$
 declare
   v_now timestamptz;
   v_n integer := coalesce(cardinality(p_id), 0);
-  v_answered integer;
+  v_answered boolean[];
+  v_n_answered integer := 0;
   v_rest integer[] := '{}';
   v_i integer;
 begin
@@ -39,46 +40,51 @@ begin
     cardinality(p_turn), cardinality(p_kept), cardinality(p_regrant), cardinality(p_within_ms),
     cardinality(p_resent));
   v_now := effect.now();
+  v_answered := array_fill(false, array[v_n]);
 
-  return query
-  with u as (
-    select distinct on (u.id) u.*
-    from unnest(p_id, p_policy, p_key, p_fingerprint, p_token, p_request, p_lease_ms, p_owner, p_run, p_step, p_turn,
-        p_kept, p_within_ms, p_resent)
-      with ordinality as u(id, policy, key, fingerprint, token, request, lease_ms, owner, run, step, turn, kept,
-        within_ms, resent, ord)
-    order by u.id, u.ord
-  ), fresh as materialized (
-    select u.*, coalesce(u.lease_ms, t.lease_ms) as granted_ms, t.keep_key_ms, t.on_error
-    from u join effect.tool t on t.version = u.policy
-    where not u.resent
-      and v_now <= p_asked_at + effect.ms(u.within_ms)
-      and not exists (select from effect.ledger l where l.id = u.id)
-  ), free as materialized (
-    select f.*, coalesce((select max(e.attempt) from effect.event e where e.effect = f.id), 0) as base
-    from fresh f
-    where pg_try_advisory_xact_lock(effect.lock_of(f.id))
-      and (f.request is null or pg_try_advisory_xact_lock(effect.lock_of(f.id, f.request)))
-  ), claimed as (
-    insert into effect.ledger as l (id, token, fingerprint, request, instance, boot, policy, claimed_at, due_at,
-      keep_until, lease_until, attempt, base, state, key, owner, run, step, turn, kept)
-    select f.id, f.token, f.fingerprint, f.request, case when f.request is not null then p_instance end,
-      case when f.request is not null then p_boot end, f.policy, v_now, v_now + effect.ms(f.granted_ms),
-      v_now + effect.ms(f.keep_key_ms), v_now + effect.ms(f.granted_ms), f.base + 1, f.base, 'pending', f.key,
-      f.owner, f.run, f.step, f.turn, f.kept
-    from free f
-    on conflict (id) do nothing
-    returning l.id
-  )
-  select f.ord::integer, 'run', f.base + 1, f.token, v_now + effect.ms(f.granted_ms), f.granted_ms,
-    v_now + effect.ms(f.keep_key_ms), f.on_error, 'pending', v_now, null::timestamptz, null::timestamptz, null, null,
-    null, null::timestamptz, null, null, null::bigint, null::bytea, null, null, null::integer
-  from claimed c join free f on f.id = c.id;
-  get diagnostics v_answered = row_count;
-  if v_answered = v_n then
+  for ord, answer, attempt, token, lease_until, lease_ms, protected_until, on_error, state, claimed_at in
+    with u as (
+      select distinct on (u.id) u.*
+      from unnest(p_id, p_policy, p_key, p_fingerprint, p_token, p_request, p_lease_ms, p_owner, p_run, p_step, p_turn,
+          p_kept, p_within_ms, p_resent)
+        with ordinality as u(id, policy, key, fingerprint, token, request, lease_ms, owner, run, step, turn, kept,
+          within_ms, resent, ord)
+      order by u.id, u.ord
+    ), fresh as materialized (
+      select u.*, coalesce(u.lease_ms, t.lease_ms) as granted_ms, t.keep_key_ms, t.on_error,
+        coalesce((select max(e.attempt) from effect.event e where e.effect = u.id), 0) as base
+      from u join effect.tool t on t.version = u.policy
+      where not u.resent
+        and v_now <= p_asked_at + effect.ms(u.within_ms)
+        and not exists (select from effect.ledger l where l.id = u.id)
+    ), claimed as (
+      insert into effect.ledger as l (id, token, fingerprint, request, instance, boot, policy, claimed_at, due_at,
+        keep_until, lease_until, attempt, base, state, key, owner, run, step, turn, kept)
+      select f.id, f.token, f.fingerprint, f.request, case when f.request is not null then p_instance end,
+        case when f.request is not null then p_boot end, f.policy, v_now, v_now + effect.ms(f.granted_ms),
+        v_now + effect.ms(f.keep_key_ms), v_now + effect.ms(f.granted_ms), f.base + 1, f.base, 'pending', f.key,
+        f.owner, f.run, f.step, f.turn, f.kept
+      from fresh f
+      where pg_try_advisory_xact_lock(effect.lock_of(f.id))
+        and (f.request is null or pg_try_advisory_xact_lock(effect.lock_of(f.id, f.request)))
+      on conflict (id) do nothing
+      returning l.id
+    )
+    select f.ord::integer, 'run', f.base + 1, f.token, v_now + effect.ms(f.granted_ms), f.granted_ms,
+      v_now + effect.ms(f.keep_key_ms), f.on_error, 'pending', v_now
+    from claimed c join fresh f on f.id = c.id
+  loop
+    v_answered[ord] := true;
+    v_n_answered := v_n_answered + 1;
+    return next;
+  end loop;
+  if v_n_answered = v_n then
     return;
   end if;
 
+  token := null;
+  lease_ms := null;
+  on_error := null;
   for ord, answer, attempt, protected_until, state, claimed_at, lease_until, owner, outcome, decided_by, done_at,
       result, result_state, result_bytes, result_sha256 in
     select u.ord::integer,
@@ -90,10 +96,10 @@ begin
       end,
       l.attempt, l.keep_until, l.state::text, l.claimed_at, l.lease_until, l.owner, l.outcome::text, l.decided_by::text,
       l.done_at, l.result, l.result_state::text, l.result_bytes, l.result_sha256
-    from unnest(p_id, p_fingerprint, p_token, p_request, p_resent)
-        with ordinality as u(id, fingerprint, token, request, resent, ord)
+    from unnest(p_id, p_fingerprint, p_request, p_resent)
+        with ordinality as u(id, fingerprint, request, resent, ord)
       left join effect.ledger l on l.id = u.id
-    where u.resent or l.token is distinct from u.token
+    where not v_answered[u.ord]
     order by u.ord
   loop
     if answer is null then

@@ -53,7 +53,7 @@ as $$
     or (l.result_state = 'omitted' and (l.result_sha256 is null or l.result_bytes is null)))
   union all
   select 'result_is_as_long_as_said', l.id, format('%s bytes, said to be %s', octet_length(l.result), l.result_bytes)
-  from effect.ledger l where l.result is not null and octet_length(l.result) <> l.result_bytes
+  from effect.ledger l where l.result is not null and octet_length(l.result) is distinct from l.result_bytes
   union all
   select 'settled_has_no_open_columns', l.id, format('state %s', l.state)
   from effect.ledger l
@@ -61,6 +61,16 @@ as $$
   union all
   select 'only_done_has_an_outcome', l.id, format('state %s, outcome %s', l.state, l.outcome)
   from effect.ledger l where l.outcome is not null and l.state not in ('done', 'unknown')
+  union all
+  select 'open_knows_since_when', l.id, format('state %s, since %s, ended_at %s', l.state, l.since, l.ended_at)
+  from effect.ledger l where l.state in ('unknown', 'escalated') and (l.since is null or l.ended_at is null)
+  union all
+  select 'counts_are_not_negative', l.id, format('extra %s, probe_no %s, absent_n %s', l.extra, l.probe_no, l.absent_n)
+  from effect.ledger l where least(l.base, l.extra, l.probe_no, l.tries, l.absent_n, l.notice_no, l.notice_tries) < 0
+  union all
+  select 'request_only_while_pending', l.id, format('state %s', l.state)
+  from effect.ledger l
+  where l.state <> 'pending' and (l.request is not null or l.instance is not null or l.boot is not null)
   union all
   select 'event_is_of_an_attempt', e.effect, format('event %s speaks of attempt %s, the newest is %s', e.id, e.attempt, l.attempt)
   from effect.event e join effect.ledger l on l.id = e.effect

@@ -47,15 +47,14 @@ begin
     return;
   end if;
 
-  if p_outcome = 'failed' and p_row.attempt > 1 and p_tool.has_probe
-    and (p_row.state = 'pending' or (p_row.state = 'unknown' and p_row.outcome is not null)) then
-    if p_row.state = 'pending' then
-      v_row := effect.turn_unknown(p_row, 'unknown', 'reported failed, asking the provider first', 'failed');
-      perform effect.keep_report(v_row, p_tool, p_result, p_bytes, p_sha256, p_redacted);
-    else
-      v_row := p_row;
+  if p_outcome = 'failed' and p_row.attempt > 1 and p_tool.has_probe and p_row.state in ('pending', 'unknown') then
+    -- The provider may be saying "already refunded": it is asked once before the refusal stands.
+    already := p_row.outcome is not null;
+    if already then
       perform effect.touch(p_row.id);
-      already := true;
+      v_row := p_row;
+    else
+      v_row := effect.report_failed(p_row, p_tool, p_result, p_bytes, p_sha256, p_redacted);
     end if;
     state := 'unknown';
     outcome := 'failed';

@@ -8,10 +8,12 @@ as $$
 declare
   v_text text := coalesce(p_result, 'null');
 begin
-  if p_row.result_state = 'expired' then
-    return true;
-  elsif p_row.result_state in ('kept', 'redacted') then
-    return p_bytes is null and v_text = p_row.result collate "C";
+  if p_row.result_state = 'expired' or (p_row.result_state = 'redacted' and p_bytes is not null) then
+    return true; -- what is left cannot be compared: same token and outcome suffice
+  elsif p_row.result_state in ('kept', 'redacted') and p_bytes is null then
+    return v_text = p_row.result collate "C";
+  elsif p_row.result_state = 'kept' then
+    return p_bytes = p_row.result_bytes and p_sha256 = sha256(convert_to(p_row.result, 'UTF8'));
   end if;
   return coalesce(p_bytes, octet_length(v_text)) = p_row.result_bytes
     and coalesce(p_sha256, sha256(convert_to(v_text, 'UTF8'))) = p_row.result_sha256;

@@ -2,7 +2,7 @@
 -- (the lease ran out: it ended with the lease), closed (the connection it was bound to was closed: its call may still be
 -- under way until the lease's end). Returns the row as it stands then. The deadline is fixed here and never moved.
 create or replace function effect.turn_unknown(p_row effect.ledger, p_how text, p_reason text,
-  p_outcome effect.outcome default null, p_result text default null, p_bytes bigint default null,
+  p_result text default null, p_bytes bigint default null,
   p_sha256 bytea default null) returns effect.ledger
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -21,7 +21,7 @@ begin
     ended_at = case when p_how = 'unknown' then v_now else p_row.lease_until end,
     since = v_now, deadline_at = v_deadline,
     due_at = case when v_tool.has_probe then least(v_now, v_deadline) else v_deadline end,
-    lost = p_how <> 'unknown', outcome = p_outcome, tries = 0, absent_n = 0, absent_at = null
+    lost = p_how <> 'unknown', tries = 0, absent_n = 0, absent_at = null
   where l.id = p_row.id and l.token = p_row.token and l.state = 'pending'
   returning * into v_row;
   if not found then

@@ -36,7 +36,7 @@ begin
   end if;
   answer := 'ok';
   if v_row.state = 'pending' then
-    v_row := effect.turn_unknown(v_row, case when p_closed then 'closed' else 'unknown' end, p_reason, null, p_result,
+    v_row := effect.turn_unknown(v_row, case when p_closed then 'closed' else 'unknown' end, p_reason, p_result,
       p_bytes, p_sha256);
     state := 'unknown';
   elsif not p_closed then

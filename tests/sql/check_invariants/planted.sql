@@ -55,6 +55,8 @@ insert into plants values
   ('result_is_as_long_as_said', $$ update effect.ledger set result_bytes = 8 where key = 'done' $$),
   ('settled_has_no_open_columns', $$ update effect.ledger set since = done_at where key = 'done' $$),
   ('only_done_has_an_outcome', $$ update effect.ledger set outcome = 'succeeded' where key = 'pending' $$),
+  ('open_knows_since_when', $$ update effect.ledger set since = null where key = 'evidence' $$),
+  ('counts_are_not_negative', $$ update effect.ledger set extra = -1 where key = 'pending' $$),
   ('request_only_while_pending', $$ update effect.ledger set request = gen_random_uuid() where key = 'done' $$),
   ('event_is_of_an_attempt',
     $$ insert into effect.event (effect, at, attempt, kind) select id, effect.now(), 2, 'late' from effect.ledger where key = 'pending' $$);
