@@ -90,6 +90,13 @@ cluster_start(void)
 	}
 }
 
+static inline void
+cluster_quiet(void *arg, const PGresult *notice)
+{
+	(void)arg;
+	(void)notice;
+}
+
 /* Runs SQL on a connection of its own and returns the first value, owned by the caller; NULL if
  * there is none. */
 static inline char *
@@ -103,6 +110,7 @@ cluster_value(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(sql, sizeof sql, fmt, ap);
 	va_end(ap);
+	PQsetNoticeReceiver(pq, cluster_quiet, NULL);
 	result = PQexec(pq, sql);
 	if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK)
 		ck_abort_msg("%s", PQerrorMessage(pq));
