@@ -15,6 +15,7 @@
 
 #include "alloc.h"
 #include "client_out.h"
+#include "client_request.h"
 #include "grant.h"
 #include "log.h"
 #include "loop.h"
@@ -28,23 +29,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define READ_BYTES 65536     /* one read */
-#define IN_KEEP_BYTES 4096   /* a larger buffer is given back when it is empty */
-#define LINE_KEEP_BYTES 4096 /* so are a spare request's line and nodes */
-#define NODES_KEEP 256
-#define SPARE_MAX 1024 /* requests kept for the next lines */
+#define READ_BYTES 65536   /* one read */
+#define IN_KEEP_BYTES 4096 /* a larger buffer is given back when it is empty */
 
 enum client_end { CLIENT_PEER, CLIENT_OURS };
-
-struct client_request {
-	struct request r;
-	TAILQ_ENTRY(client_request)
-	link; /* in its client's requests, then in `ended`, then in `spare` */
-	struct client *client;
-	size_t line_cap;
-};
-
-TAILQ_HEAD(client_requests, client_request);
 
 struct client {
 	TAILQ_ENTRY(client) link;    /* in `clients` */
@@ -71,17 +59,13 @@ TAILQ_HEAD(client_list, client);
 
 static struct client_list clients = TAILQ_HEAD_INITIALIZER(clients);
 static struct client_list touched_clients = TAILQ_HEAD_INITIALIZER(touched_clients);
-static struct client_requests ended = TAILQ_HEAD_INITIALIZER(ended);
-static struct client_requests spare = TAILQ_HEAD_INITIALIZER(spare);
-static unsigned n_clients, n_requests, n_spare;
+static unsigned n_clients, n_requests;
 static uint64_t last_number;
 static bool draining;
 static const struct config *config;
 static void (*bound_closed)(void *arg, const struct uuid *effect, const struct uuid *token);
 static struct loop_timer *stall_timer;
 static bool stall_timer_set;
-
-static void client_reply(struct request *r, const struct buf *line, struct grant *grant);
 
 /* The end of the pass has to look at it. */
 static void
@@ -102,62 +86,9 @@ client_untouch(struct client *c)
 	TAILQ_REMOVE(&touched_clients, c, touched);
 }
 
-static struct client_request *
-request_new(struct client *c, const char *line, size_t len)
-{
-	struct client_request *q = TAILQ_FIRST(&spare);
-
-	if (q) {
-		TAILQ_REMOVE(&spare, q, link);
-		n_spare--;
-	} else {
-		q = xcalloc(1, sizeof *q);
-	}
-	if (len + 1 > q->line_cap) {
-		q->line_cap = len + 1 < 512 ? 512 : len + 1;
-		free(q->r.line);
-		q->r.line = xmalloc(q->line_cap);
-	}
-	memcpy(q->r.line, line, len);
-	q->r.line[len] = '\0';
-	q->r.len = len;
-	q->client = c;
-	q->r.client = q;
-	q->r.peer = &c->peer;
-	q->r.connection = c->number;
-	q->r.reply = client_reply;
-	q->r.received_ms = loop_now_ms();
-	q->r.call = NULL;
-	q->r.method = NULL;
-	return q;
-}
-
-/* Not linked anywhere any more. */
+/* Answered or given up. */
 static void
-request_spare(struct client_request *q)
-{
-	rpc_line_clear(&q->r.rpc);
-	if (n_spare >= SPARE_MAX) {
-		rpc_line_free(&q->r.rpc);
-		free(q->r.line);
-		free(q);
-		return;
-	}
-	if (q->r.rpc.doc.cap_nodes > NODES_KEEP)
-		rpc_line_free(&q->r.rpc);
-	if (q->line_cap > LINE_KEEP_BYTES) {
-		free(q->r.line);
-		q->r.line = NULL;
-		q->line_cap = 0;
-	}
-	TAILQ_INSERT_HEAD(&spare, q, link);
-	n_spare++;
-}
-
-/* Answered or given up: its method may still be on the stack, so it waits in `ended` for the end of
- * the pass. */
-static void
-request_end(struct client_request *q)
+client_end_request(struct client_request *q)
 {
 	struct client *c = q->client;
 
@@ -165,8 +96,7 @@ request_end(struct client_request *q)
 	TAILQ_REMOVE(&c->requests, q, link);
 	c->n_requests--;
 	n_requests--;
-	q->client = NULL;
-	TAILQ_INSERT_TAIL(&ended, q, link);
+	client_request_end(q);
 }
 
 static void
@@ -178,7 +108,7 @@ client_reply(struct request *r, const struct buf *line, struct grant *grant)
 	assert(c);
 	client_out_add(&c->out, line, grant);
 	client_touch(c);
-	request_end(q);
+	client_end_request(q);
 }
 
 /* An answer without a request behind it. */
@@ -197,12 +127,12 @@ client_error(struct client *c, const struct rpc_line *line, int err, const char 
 static void
 client_line(struct client *c, const char *line, size_t len)
 {
-	struct client_request *q = request_new(c, line, len);
+	struct client_request *q = client_request_new(line, len);
 	struct rpc_line *rpc = &q->r.rpc;
 
 	rpc_parse(rpc, q->r.line, len);
 	if (rpc->blank || rpc->notification) {
-		request_spare(q);
+		client_request_drop(q);
 		return;
 	}
 	if (rpc->error) {
@@ -210,15 +140,20 @@ client_line(struct client *c, const char *line, size_t len)
 		    .pointer = rpc->error == ERR_INVALID_PARAMS ? rpc->pointer : NULL};
 
 		client_error(c, rpc, rpc->error, NULL, &data);
-		request_spare(q);
+		client_request_drop(q);
 		return;
 	}
 	q->r.method = method_find(rpc->method);
 	if (!q->r.method) {
 		client_error(c, rpc, ERR_UNKNOWN_METHOD, NULL, NULL);
-		request_spare(q);
+		client_request_drop(q);
 		return;
 	}
+	q->client = c;
+	q->r.peer = &c->peer;
+	q->r.connection = c->number;
+	q->r.received_ms = loop_now_ms();
+	q->r.reply = client_reply;
 	TAILQ_INSERT_TAIL(&c->requests, q, link);
 	c->n_requests++;
 	n_requests++;
@@ -399,7 +334,7 @@ client_end(struct client *c, enum client_end how)
 	struct client_request *q;
 
 	while ((q = TAILQ_FIRST(&c->requests))) {
-		request_end(q);
+		client_end_request(q);
 		if (q->r.method->gone)
 			q->r.method->gone(&q->r);
 	}
@@ -533,7 +468,6 @@ void
 client_flush(void)
 {
 	struct client_list again = TAILQ_HEAD_INITIALIZER(again);
-	struct client_request *q;
 	struct client *c;
 
 	while ((c = TAILQ_FIRST(&touched_clients))) {
@@ -550,10 +484,7 @@ client_flush(void)
 		TAILQ_CONCAT(&touched_clients, &again, touched);
 		loop_again();
 	}
-	while ((q = TAILQ_FIRST(&ended))) {
-		TAILQ_REMOVE(&ended, q, link);
-		request_spare(q);
-	}
+	client_request_sweep();
 }
 
 void
@@ -637,22 +568,11 @@ client_idle(void)
 void
 client_close_all(void)
 {
-	struct client_request *q;
 	struct client *c;
 
 	while ((c = TAILQ_FIRST(&clients)))
 		client_end(c, CLIENT_OURS);
-	while ((q = TAILQ_FIRST(&ended))) {
-		TAILQ_REMOVE(&ended, q, link);
-		request_spare(q);
-	}
-	while ((q = TAILQ_FIRST(&spare))) {
-		TAILQ_REMOVE(&spare, q, link);
-		rpc_line_free(&q->r.rpc);
-		free(q->r.line);
-		free(q);
-	}
-	n_spare = 0;
+	client_request_free_all();
 	loop_timer_free(stall_timer);
 	stall_timer = NULL;
 }
