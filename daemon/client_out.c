@@ -8,6 +8,7 @@
 #include "client_out.h"
 
 #include "alloc.h"
+#include "fault.h"
 #include "loop.h"
 
 #include <assert.h>
@@ -163,10 +164,13 @@ enum client_out_result
 client_out_write(struct client_out *o)
 {
 	while (client_out_waiting(o) > 0) {
-		ssize_t n = send(o->fd, o->data.data + o->at, client_out_waiting(o),
-		    MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n;
 
+		fault_point("client.send");
+		n = send(o->fd, o->data.data + o->at, client_out_waiting(o),
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n >= 0) {
+			fault_point("client.sent");
 			client_out_taken(o, (size_t)n);
 		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
 			client_out_compact(o);

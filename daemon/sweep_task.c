@@ -11,6 +11,7 @@
 
 #include "alloc.h"
 #include "batch.h"
+#include "fault.h"
 #include "ledger.h"
 #include "log.h"
 #include "loop.h"
@@ -200,6 +201,7 @@ static void
 task_tell(struct task *t, const struct batch_statement *statement)
 {
 	assert(offsetof(struct task, item) == 0 && t->state != TASK_TOLD);
+	fault_point(t->kind == TASK_PROBE ? "probe.ended" : "notice.ended");
 	t->state = TASK_TOLD;
 	t->item.statement = statement;
 	t->item.deadline_ms = loop_now_ms() + TELL_MS;

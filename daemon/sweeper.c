@@ -10,6 +10,7 @@
 
 #include "batch.h"
 #include "due.h"
+#include "fault.h"
 #include "log.h"
 #include "loop.h"
 #include "sweep_task.h"
@@ -155,6 +156,8 @@ sweeper_done_cb(struct batch_item *done, int err, const struct batch_row *row)
 	sweeping = false;
 	if (stopped)
 		return;
+	if (n > 0)
+		fault_point("sweep.taken");
 	for (int i = 0; i < n; i++) {
 		struct batch_row one = {.result = row->result, .row = i, .n_rows = n};
 
