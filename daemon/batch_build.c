@@ -77,9 +77,11 @@ batch_build(struct pgconn_statement *ret, const struct batch_statement *statemen
 
 	assert(n > 0 && (n == 1 || !statement->single));
 	ret[0].n_params = ret[1].n_params = 0;
+	ret[0].name = ret[1].name = NULL;
 	if (statement->kind == BATCH_SLOW)
 		add_timeout(s++, statement->timeout_ms);
 	s->sql = statement->sql;
+	s->name = statement->name;
 	for (col.n = 0; col.n < statement->n_columns; col.n++) {
 		struct buf *b = &params[col.n];
 

@@ -14,6 +14,9 @@ static const struct {
     {"55P03", BATCH_AGAIN}, /* lock not available */
     {"55006", BATCH_AGAIN}, /* object in use */
     {"57014", BATCH_AGAIN}, /* somebody cancelled it before the commit */
+    {"26000",
+	BATCH_AGAIN}, /* a pooler that forgets prepared statements: pgconn stops to use them */
+    {"42P05", BATCH_AGAIN},
     {"25006", BATCH_READ_ONLY},
     {"57P", BATCH_DROP}, /* shutting down, starting up */
     {"08", BATCH_DROP},

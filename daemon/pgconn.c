@@ -22,6 +22,8 @@
 #include <string.h>
 
 #define OPTIONS_MAX 64
+#define PREPARED_MAX 32
+#define NAME_BYTES_MAX 64
 
 enum state { CONNECTING, IDLE, CALLING, LOSING, CLOSED };
 
@@ -45,7 +47,14 @@ struct pgconn {
 	bool broken;	  /* libpq did not take it */
 	PGresult *result; /* rows of the last statement so far */
 	struct pgconn_answer answer;
+
+	/* names prepared on this connection; a new generation when they may be void */
+	const char *prepared[PREPARED_MAX];
+	unsigned n_prepared, generation;
 };
+
+/* A pooler without prepared statements stands in between: statements go out whole. */
+static bool prepare_off;
 
 static void connect_host(struct pgconn *c);
 
@@ -95,6 +104,19 @@ pgconn_close(struct pgconn *c)
 	loop_defer_free(pgconn_free, c);
 }
 
+/*
+ * After an error: what was to be prepared may not be, and what was may be void. 26000 and 42P05 (no
+ * such statement, another of that name) are a pooler's mark.
+ */
+static void
+forget_prepared(struct pgconn *c)
+{
+	c->n_prepared = 0;
+	c->generation++;
+	if (!strcmp(c->answer.sqlstate, "26000") || !strcmp(c->answer.sqlstate, "42P05"))
+		prepare_off = true;
+}
+
 /* Ends the call with what is in c->answer. The callback may send the next one, or close. */
 static void
 finish_call(struct pgconn *c, enum pgconn_end end)
@@ -105,6 +127,8 @@ finish_call(struct pgconn *c, enum pgconn_end end)
 	assert(c->state == CALLING);
 	c->result = NULL;
 	c->state = end == PGCONN_LOST ? LOSING : IDLE;
+	if (end == PGCONN_ERROR)
+		forget_prepared(c);
 	answer.end = end;
 	answer.result = end == PGCONN_OK ? result : NULL;
 	c->cb(c, &answer, c->cb_arg);
@@ -464,28 +488,56 @@ pgconn_new(const char *conninfo, int only_host, int64_t connect_timeout_ms,
 	return c;
 }
 
+static bool
+is_prepared(const struct pgconn *c, const char *name)
+{
+	for (unsigned i = 0; i < c->n_prepared; i++)
+		if (c->prepared[i] == name)
+			return true;
+	return false;
+}
+
+/* Sends one statement of a call; *n_results grows by what it will be answered with. */
+static bool
+send_statement(struct pgconn *c, const struct pgconn_statement *s, unsigned *n_results)
+{
+	int binary[PGCONN_PARAMS_MAX];
+	char name[NAME_BYTES_MAX];
+	bool known;
+
+	assert(s->n_params <= PGCONN_PARAMS_MAX);
+	for (int i = 0; i < s->n_params; i++)
+		binary[i] = 1;
+	++*n_results;
+	known = s->name && is_prepared(c, s->name);
+	if (!s->name || prepare_off || (!known && c->n_prepared == PREPARED_MAX))
+		return PQsendQueryParams(
+		    c->pq, s->sql, s->n_params, s->types, s->values, s->lengths, binary, 1);
+	snprintf(name, sizeof name, "%s_%u", s->name, c->generation);
+	if (!known) {
+		++*n_results;
+		if (!PQsendPrepare(c->pq, name, s->sql, s->n_params, s->types))
+			return false;
+		c->prepared[c->n_prepared++] = s->name;
+	}
+	return PQsendQueryPrepared(c->pq, name, s->n_params, s->values, s->lengths, binary, 1);
+}
+
 void
 pgconn_call(struct pgconn *c, const struct pgconn_statement *statements, unsigned n,
     void (*cb)(struct pgconn *c, const struct pgconn_answer *answer, void *arg), void *arg)
 {
-	int binary[PGCONN_PARAMS_MAX], sent = 1;
+	bool sent = true;
 
 	assert(c->state == IDLE && n > 0);
 	c->state = CALLING;
 	c->cb = cb;
 	c->cb_arg = arg;
-	c->n_statements = n;
+	c->n_statements = 0;
 	c->since_ms = loop_now_ms();
 	memset(&c->answer, 0, sizeof c->answer);
-	for (unsigned i = 0; i < PGCONN_PARAMS_MAX; i++)
-		binary[i] = 1;
-	for (unsigned i = 0; i < n && sent; i++) {
-		const struct pgconn_statement *s = &statements[i];
-
-		assert(s->n_params <= PGCONN_PARAMS_MAX);
-		sent = PQsendQueryParams(
-		    c->pq, s->sql, s->n_params, s->types, s->values, s->lengths, binary, 1);
-	}
+	for (unsigned i = 0; i < n && sent; i++)
+		sent = send_statement(c, &statements[i], &c->n_statements);
 	if (!sent || !PQpipelineSync(c->pq)) {
 		/* shows as a lost connection, at the next pass */
 		c->broken = true;

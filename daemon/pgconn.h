@@ -1,8 +1,9 @@
 /*
  * One asynchronous libpq connection in pipeline mode on the event loop. A call is some statements
  * and one Sync; its answer comes only after that Sync, so what is told as done is committed. Knows
- * no application, sets no session state, uses unnamed statements only (works behind a transaction
- * pooler, and after any DDL).
+ * no application and sets no session state. Statements that have a name are prepared once for each
+ * connection; where a transaction pooler in between does not follow that, the first refusal turns
+ * it off for good, and after any error (DDL may have changed things) all are prepared anew.
  *
  * Not here: which connection to use, when to reconnect (pgpool), what the rows mean (batch).
  */
@@ -20,6 +21,7 @@ struct pgconn;
 /* A statement of a call; parameters in binary, results in binary. Copied by libpq during
  * pgconn_call(). */
 struct pgconn_statement {
+	const char *name; /* to prepare it under: static, one for each sql; NULL = not prepared */
 	const char *sql;
 	int n_params;
 	Oid types[PGCONN_PARAMS_MAX];

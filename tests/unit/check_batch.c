@@ -109,6 +109,37 @@ START_TEST(serialization_failures_and_deadlocks_are_tried_again_unseen)
 }
 END_TEST
 
+/* what a transaction pooler does: the next call finds a server connection without our statements */
+START_TEST(statements_that_are_gone_are_sent_whole_from_then_on)
+{
+	start(1, 5000);
+	add("forget");
+	until(all_done);
+	add_plain(3);
+	until(all_done);
+	add_plain(3);
+	until(all_done);
+	check_all();
+	for (unsigned i = 0; i < n_entries; i++)
+		ck_assert(entries[i].err == 0 && !entries[i].resent);
+	stop();
+}
+END_TEST
+
+/* case 105: also where the statement was prepared before */
+START_TEST(a_function_made_anew_is_called_by_statements_prepared_before)
+{
+	start(1, 5000);
+	add_plain(3);
+	until(all_done);
+	cluster_sql("alter table t.entry add column more integer");
+	add_plain(3);
+	until(all_done);
+	check_all();
+	stop();
+}
+END_TEST
+
 /* case 104 */
 START_TEST(a_read_only_connection_is_dropped_and_the_call_goes_elsewhere)
 {
@@ -347,6 +378,8 @@ main(void)
 	tcase_add_test(tc, a_big_result_among_twenty_comes_whole);
 	tcase_add_test(tc, an_answer_lost_behind_the_commit_is_asked_for_again);
 	tcase_add_test(tc, serialization_failures_and_deadlocks_are_tried_again_unseen);
+	tcase_add_test(tc, statements_that_are_gone_are_sent_whole_from_then_on);
+	tcase_add_test(tc, a_function_made_anew_is_called_by_statements_prepared_before);
 	tcase_add_test(tc, a_read_only_connection_is_dropped_and_the_call_goes_elsewhere);
 	tcase_add_test(tc, a_warning_on_a_write_is_no_answer);
 	tcase_add_test(tc, a_warning_on_a_read_is_nothing);
