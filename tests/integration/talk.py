@@ -1,0 +1,133 @@
+"""What the tests of the wire, of the named cases and of the sweeper share: raw lines, claims, a probe that a test plays."""
+import datetime
+import json
+import os
+
+from harness import folder, wait_until
+
+__all__ = ['Script', 'UUID', 'INSTANT', 'claim', 'dump', 'event_kinds', 'exchange', 'ms_of', 'names', 'own_ids', 'pids_of', 'raw_begin',
+           'state_of', 'wait_state']
+
+UUID = r'^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
+INSTANT = r'^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$'
+
+
+def exchange(conn, text):
+    """Sends one line as it stands and returns the bytes of the next line that comes."""
+    conn.send_raw((text if isinstance(text, bytes) else text.encode()) + b'\n')
+    return conn.recv_line()
+
+
+def names(answer):
+    """The names of an object's members, in the order in which they came."""
+    return ' '.join(answer)
+
+
+def claim(conn, key, tool='t', **more):
+    """A begin that must be told run."""
+    answer = conn.call('begin', tool=tool, key=key, **more)
+    assert answer['decision'] == 'run', answer
+    return answer
+
+
+def own_ids(run):
+    return {'effect': run['effect'], 'token': run['token']}
+
+
+def raw_begin(conn, params):
+    """begin with params as text; the line's bytes."""
+    return exchange(conn, b'{"jsonrpc":"2.0","id":1,"method":"begin","params":' +
+                    (params if isinstance(params, bytes) else params.encode()) + b'}')
+
+
+def state_of(conn, effect):
+    return conn.call('get', effect=effect, events=0)['state']
+
+
+def wait_state(conn, effect, state, deadline_s=20):
+    """Waits until the effect is in this state; returns what get says then."""
+    def there():
+        row = conn.call('get', effect=effect)
+        return row if row['state'] == state else None
+    return wait_until(there, deadline_s, f'{effect} is {state}')
+
+
+def event_kinds(row):
+    return [event['kind'] for event in row['events']]
+
+
+def ms_of(instant):
+    """An instant of the wire in milliseconds since the epoch."""
+    at = datetime.datetime.strptime(instant, '%Y-%m-%dT%H:%M:%S.%fZ').replace(tzinfo=datetime.timezone.utc)
+    return round(at.timestamp() * 1000)
+
+
+def pids_of(parent):
+    """The children of a process: {pid: state letter}."""
+    found = {}
+    for name in os.listdir('/proc'):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f'/proc/{name}/stat', encoding='utf-8', errors='replace') as stat:
+                fields = stat.read().rsplit(')', 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[1]) == parent:
+            found[int(name)] = fields[0]
+    return found
+
+
+def dump(cluster):
+    """Every row of every table of the database, as text."""
+    tables = cluster.psql("select quote_ident(table_schema) || '.' || quote_ident(table_name) from information_schema.tables "
+                          "where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')")
+    return '\n'.join(cluster.psql(f'select row_to_json(t) from {table} t') for table in tables.split('\n'))
+
+
+# A program that effectd starts; what it does is said by a shell text that the test may write anew at any time.
+BODY = '''#!/bin/sh
+PATH=/usr/bin:/bin
+export PATH
+IFS= read -r line
+printf '%s\\n' "$line" >>'{dir}/asked'
+. '{dir}/play'
+'''
+
+
+class Script:
+    """An exec probe or a notifier that a test plays. `play` is shell; $line is what came on stdin, {dir} its folder."""
+
+    def __init__(self, play='echo \'{"verdict":"inconclusive"}\''):
+        self.dir = folder()
+        self.path = os.path.join(self.dir, 'program')
+        with open(os.path.join(self.dir, 'asked'), 'wb'):
+            pass
+        self.play(play)
+        with open(self.path, 'w', encoding='ascii') as out:
+            out.write(BODY.format(dir=self.dir))
+        os.chmod(self.path, 0o755)
+        os.chmod(os.path.join(self.dir, 'asked'), 0o666)
+
+    def play(self, text):
+        path = os.path.join(self.dir, 'play')
+        with open(path + '.new', 'w', encoding='utf-8') as out:
+            out.write(text.replace('{dir}', self.dir) + '\n')
+        os.rename(path + '.new', path)
+
+    def says(self, verdict, **more):
+        self.play(f"cat <<'EOF'\n{json.dumps({'verdict': verdict, **more})}\nEOF")
+
+    def asked(self, effect=None):
+        """The objects that came on stdin so far."""
+        with open(os.path.join(self.dir, 'asked'), encoding='utf-8') as asked:
+            lines = [json.loads(line) for line in asked if line.endswith('\n')]
+        return [line for line in lines if effect in (None, line['effect'])]
+
+    def wait_asked(self, n, effect=None, deadline_s=20):
+        return wait_until(lambda: len(self.asked(effect)) >= n and self.asked(effect), deadline_s, f'{n} calls of {self.path}')
+
+    def policy(self, name='t', **more):
+        """A tool with quick clocks whose probe this is."""
+        return {'name': name, 'lease': '1s', 'settle': '100ms', 'absent_needed': 2, 'probe_backoff': ['100ms'],
+                'escalate_after': '10m', 'max_attempts': 1000, 'probe': {'exec': {'argv': [self.path]}}, **more}
