@@ -8,6 +8,7 @@ begin
   for v_name in
     select c.oid::pg_catalog.regclass::text from pg_catalog.pg_class c
     where c.relnamespace = 'effect'::pg_catalog.regnamespace and c.relkind = 'v'
+    order by c.oid desc -- a view stands on those made before it
   loop
     begin
       execute 'drop view ' || v_name;
