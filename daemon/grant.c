@@ -142,7 +142,7 @@ find_effect(const struct uuid *effect, const struct uuid *token)
 }
 
 bool
-grant_ask(const struct uuid *request)
+grant_ask(const struct uuid *request, const struct uuid *effect)
 {
 	struct ask *a = find_ask(request);
 	const struct grant *g;
@@ -156,7 +156,8 @@ grant_ask(const struct uuid *request)
 	a->n = 1;
 	LIST_INSERT_HEAD(&asks[bucket(request)], a, link);
 	g = find_request(request);
-	return g && g->fate == FATE_UNTOLD;
+	/* a client that uses one request for several effects says nothing about the others' lines */
+	return g && g->fate == FATE_UNTOLD && uuid_equal(&g->effect, effect);
 }
 
 void

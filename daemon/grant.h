@@ -26,11 +26,12 @@ const struct uuid *grant_boot(void);	 /* UUID made at start */
 int grant_load_instance(const char *state_dir, char **ret_error) must_check;
 
 /*
- * A begin with this request goes to the ledger now. Returns whether p_regrant may be true: a grant
- * for it exists that nobody was told of, or whose line was lost, and no other begin with this
- * request is under way. grant_asked_end() when its answer came (or it was never sent).
+ * A begin of this effect with this request goes to the ledger now. Returns whether p_regrant may be
+ * true: a grant of this very effect for it exists that nobody was told of, or whose line was lost,
+ * and no other begin with this request is under way. grant_ask_end() when its answer came (or it
+ * was never sent).
  */
-bool grant_ask(const struct uuid *request);
+bool grant_ask(const struct uuid *request, const struct uuid *effect);
 void grant_ask_end(const struct uuid *request);
 /* Begins with this request that are under way now. */
 unsigned grant_asks(const struct uuid *request);

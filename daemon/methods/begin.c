@@ -135,7 +135,7 @@ begin_ask(struct begin *b)
 	assert(!b->asking);
 	b->regrant = false;
 	if (b->p.request.set) {
-		b->regrant = grant_ask(&b->p.request.value);
+		b->regrant = grant_ask(&b->p.request.value, &b->id.effect);
 		b->asking = true;
 	}
 	call_set_due(&b->call, b->deadline_ms);
@@ -248,7 +248,7 @@ row_busy(struct begin *b, const struct batch_row *row)
 	}
 	if (b->p.request.set && !b->regrant) {
 		/* it was so: that one ended, and nobody was told its grant */
-		b->regrant = grant_ask(&b->p.request.value);
+		b->regrant = grant_ask(&b->p.request.value, &b->id.effect);
 		b->asking = true;
 		if (b->regrant) {
 			begin_send(b);

@@ -400,7 +400,7 @@ END_TEST
 START_TEST(who_never_reads_is_cut_off_and_keeps_his_claims)
 {
 	int size = 4096;
-	struct uuid request = {{3}};
+	struct uuid effect = {{1}}, request = {{3}};
 	struct buf lines = {0};
 
 	config.max_output = 65536;
@@ -414,7 +414,7 @@ START_TEST(who_never_reads_is_cut_off_and_keeps_his_claims)
 	/* reading had stopped at half of max_output beyond what the kernel took */
 	ck_assert_uint_lt(n_calls, 100);
 	ck_assert_uint_eq(n_bound_closed, 0);
-	ck_assert(!grant_ask(&request)); /* its line can still be read by the peer */
+	ck_assert(!grant_ask(&request, &effect)); /* its line can still be read by the peer */
 	grant_ask_end(&request);
 }
 END_TEST
@@ -496,7 +496,7 @@ run_told(void)
 
 START_TEST(a_run_that_was_read_is_never_told_again)
 {
-	struct uuid request = {{3}};
+	struct uuid effect = {{1}}, request = {{3}};
 
 	say(LINE("1", "run"));
 	run_until(run_told);
@@ -505,14 +505,14 @@ START_TEST(a_run_that_was_read_is_never_told_again)
 	close(peer);
 	peer = -1;
 	run_until(no_client);
-	ck_assert(!grant_ask(&request));
+	ck_assert(!grant_ask(&request, &effect));
 	grant_ask_end(&request);
 }
 END_TEST
 
 START_TEST(a_run_that_was_last_and_not_read_may_be_told_again)
 {
-	struct uuid request = {{3}};
+	struct uuid effect = {{1}}, request = {{3}};
 
 	say(LINE("1", "run"));
 	run_until(run_told);
@@ -520,14 +520,14 @@ START_TEST(a_run_that_was_last_and_not_read_may_be_told_again)
 	close(peer); /* with the answer unread: the end is a reset */
 	peer = -1;
 	run_until(no_client);
-	ck_assert(grant_ask(&request));
+	ck_assert(grant_ask(&request, &effect));
 	grant_ask_end(&request);
 }
 END_TEST
 
 START_TEST(a_run_that_something_followed_is_never_told_again)
 {
-	struct uuid request = {{3}};
+	struct uuid effect = {{1}}, request = {{3}};
 
 	say(LINE("1", "run") LINE("2", "echo"));
 	run_until(run_told);
@@ -535,20 +535,20 @@ START_TEST(a_run_that_something_followed_is_never_told_again)
 	close(peer);
 	peer = -1;
 	run_until(no_client);
-	ck_assert(!grant_ask(&request));
+	ck_assert(!grant_ask(&request, &effect));
 	grant_ask_end(&request);
 }
 END_TEST
 
 START_TEST(a_run_that_nobody_could_be_told_may_be_told_again)
 {
-	struct uuid request = {{3}};
+	struct uuid effect = {{1}}, request = {{3}};
 
 	say(LINE("1", "run"));
 	close(peer);
 	peer = -1;
 	run_until(no_client);
-	ck_assert(grant_ask(&request));
+	ck_assert(grant_ask(&request, &effect));
 	grant_ask_end(&request);
 }
 END_TEST

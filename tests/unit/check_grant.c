@@ -42,7 +42,8 @@ id(unsigned n)
 static bool
 may_regrant(const struct uuid *request)
 {
-	bool may = grant_ask(request);
+	struct uuid e = id(1);
+	bool may = grant_ask(request, &e);
 
 	grant_ask_end(request);
 	return may;
@@ -136,12 +137,12 @@ END_TEST
 
 START_TEST(second_begin_of_a_request_under_way_is_no_regrant)
 {
-	struct uuid r = id(3);
+	struct uuid r = id(3), e = id(1);
 
 	grant_untold(granted(1, 2, 3));
-	ck_assert(grant_ask(&r));
+	ck_assert(grant_ask(&r, &e));
 	ck_assert_uint_eq(grant_asks(&r), 1);
-	ck_assert(!grant_ask(&r));
+	ck_assert(!grant_ask(&r, &e));
 	ck_assert_uint_eq(grant_asks(&r), 2);
 	grant_ask_end(&r);
 	grant_ask_end(&r);
@@ -150,14 +151,30 @@ START_TEST(second_begin_of_a_request_under_way_is_no_regrant)
 }
 END_TEST
 
+/* A client that uses one request for two effects: the lost line of one is not the other's. */
+START_TEST(untold_grant_of_another_effect_is_no_regrant)
+{
+	struct uuid r = id(3), told = id(1), untold = id(5);
+	struct grant *g = granted(1, 2, 3);
+
+	grant_telling(g);
+	grant_written(g, 9);
+	grant_untold(granted(5, 6, 3));
+	ck_assert(!grant_ask(&r, &told));
+	grant_ask_end(&r);
+	ck_assert(grant_ask(&r, &untold));
+	grant_ask_end(&r);
+}
+END_TEST
+
 /* The first begin's answer is lost and comes when a second one has been told the same grant. */
 START_TEST(late_first_answer_does_not_make_it_untold)
 {
-	struct uuid r = id(3);
+	struct uuid r = id(3), e = id(1);
 	struct grant *g = granted(1, 2, 3);
 
 	grant_untold(g);
-	ck_assert(grant_ask(&r));
+	ck_assert(grant_ask(&r, &e));
 	ck_assert_ptr_eq(granted(1, 2, 3), g);
 	grant_ask_end(&r);
 	grant_telling(g);
@@ -313,6 +330,7 @@ main(void)
 	tcase_add_test(tc, plain_end_and_end_after_another_line_are_no_loss);
 	tcase_add_test(tc, untold_grant_waits_to_be_asked_for);
 	tcase_add_test(tc, second_begin_of_a_request_under_way_is_no_regrant);
+	tcase_add_test(tc, untold_grant_of_another_effect_is_no_regrant);
 	tcase_add_test(tc, late_first_answer_does_not_make_it_untold);
 	tcase_add_test(tc, newer_token_takes_the_request_over);
 	tcase_add_test(tc, what_falls_out_counts_as_told);
