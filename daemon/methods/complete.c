@@ -63,6 +63,7 @@ struct complete {
 	struct result result;
 	unsigned n_redactions;
 	bool kept; /* counted below: it stays until it is written */
+	size_t kept_bytes; /* as counted then: the result may be redacted since */
 };
 
 static unsigned n_kept;
@@ -201,6 +202,7 @@ complete_keep(struct complete *c)
 		return false;
 	}
 	c->kept = true;
+	c->kept_bytes = bytes;
 	n_kept++;
 	kept_bytes += bytes;
 	return true;
@@ -231,7 +233,7 @@ complete_clear(struct call *call)
 
 	if (c->kept) {
 		n_kept--;
-		kept_bytes -= result_memory(&c->result);
+		kept_bytes -= c->kept_bytes;
 	}
 	free(c->scope);
 	result_clear(&c->result);

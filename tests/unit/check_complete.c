@@ -312,6 +312,27 @@ START_TEST(keeping_is_bounded_and_says_so)
 }
 END_TEST
 
+/* What a kept one takes up is counted as it was when it was kept, whatever is blacked out of it after. */
+START_TEST(redacting_what_is_kept_leaves_room_for_the_next)
+{
+	struct fake_row row = {{{0}}};
+
+	load(SECRET_POLICY);
+	fake_gone(fake_call("complete", "{" IDS ",\"result\":{\"x\":\"hush\"}}", 1));
+	ck_assert_uint_eq(method_n_owed(), 1);
+	row.cells[LEDGER_ANSWER].text = "ok";
+	row.cells[POLICY_OF_POLICY] = (struct fake_cell){.text = "", .number = 77};
+	row.cells[POLICY_OF_RESULT_SECRET].text = "[\"/x\"]";
+	fake_end(sent(&ledger_policy_of), 0, &row);
+	answer_done();
+	fake_gone(fake_call("complete", "{" IDS ",\"result\":1}", 1));
+	ck_assert_uint_eq(method_n_owed(), 1);
+	fake_end(sent(&ledger_policy_of), 0, &row);
+	answer_done();
+	ck_assert_uint_eq(method_n_owed(), 0);
+}
+END_TEST
+
 START_TEST(words_of_a_holder_are_carried_out_too)
 {
 	static const char *const methods[] = {"release", "unknown", "extend"};
@@ -374,6 +395,7 @@ main(void)
 	tcase_add_test(tc, complete_that_nobody_can_take_is_kept);
 	tcase_add_test(tc, complete_of_a_gone_peer_is_carried_out);
 	tcase_add_test(tc, keeping_is_bounded_and_says_so);
+	tcase_add_test(tc, redacting_what_is_kept_leaves_room_for_the_next);
 	tcase_add_test(tc, words_of_a_holder_are_carried_out_too);
 	tcase_add_test(tc, reads_of_a_gone_peer_are_dropped);
 	return tap_run("complete", tc);
