@@ -409,8 +409,7 @@ child_stop(void)
 	while ((c = LIST_FIRST(&children))) {
 		if (!c->reported)
 			child_kill(c);
-		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
+		waitpid(c->pid, NULL, WNOHANG); /* one that cannot die now must not hold us */
 		LIST_REMOVE(c, link);
 		free(c);
 	}

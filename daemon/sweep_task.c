@@ -157,10 +157,11 @@ task_end(struct task *t)
 static void
 task_log(const struct task *t, const char *event, const char *what, const char *state)
 {
+	bool untaken = t->kind == TASK_NOTICE && !t->taken;
 	char effect[UUID_TEXT_BYTES];
 	struct log_line l;
 
-	if (!log_start(&l, LOG_LEVEL_INFO, event))
+	if (!log_start(&l, untaken ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, event))
 		return;
 	uuid_text(&t->order.effect, effect);
 	log_str(&l, "ns", t->ns);
