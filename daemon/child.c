@@ -114,11 +114,20 @@ child_report(struct child *c, enum child_end end, int code)
 	child_release(c);
 }
 
+/* The group, and its leader by itself: it may have gone over to another group. It is not reaped
+ * yet, so the number is still its own. */
+static void
+child_kill_all(const struct child *c)
+{
+	kill(-c->pid, SIGKILL);
+	kill(c->pid, SIGKILL);
+}
+
 /* Killed for our reasons: told at once, reaped when the kernel has done it. */
 static void
 child_cut(struct child *c, enum child_end end)
 {
-	kill(-c->pid, SIGKILL);
+	child_kill_all(c);
 	child_report(c, end, SIGKILL);
 }
 
@@ -371,7 +380,7 @@ void
 child_kill(struct child *c)
 {
 	assert(!c->reported);
-	kill(-c->pid, SIGKILL);
+	child_kill_all(c);
 	child_release(c);
 }
 

@@ -325,6 +325,20 @@ START_TEST(five_hundred_probes_leave_nothing_behind)
 }
 END_TEST
 
+START_TEST(one_that_left_its_group_is_killed_too)
+{
+	struct loop_timer *look;
+	struct asked a;
+
+	ask_and_wait(&a, "exec perl -e 'setpgrp(0, getpgrp(getppid)) or die; sleep 1000'", 1000);
+	ck_assert_str_eq(a.reason, "timed out");
+	look = loop_timer_new(reaped_cb, &look);
+	loop_timer_set(look, 0);
+	loop_run();
+	loop_timer_free(look);
+}
+END_TEST
+
 START_TEST(what_cannot_be_started_says_why)
 {
 	struct rlimit limit, none;
@@ -385,6 +399,7 @@ main(void)
 	tcase_add_test(tc, ends_and_reasons);
 	tcase_add_test(tc, what_it_left_running_is_killed_and_not_waited_for);
 	tcase_add_test(tc, five_hundred_probes_leave_nothing_behind);
+	tcase_add_test(tc, one_that_left_its_group_is_killed_too);
 	tcase_add_test(tc, what_cannot_be_started_says_why);
 	tcase_add_test(tc, a_cancelled_probe_is_never_told);
 	return tap_run("probe_exec", tc);
