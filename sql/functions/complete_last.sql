@@ -51,6 +51,11 @@ begin
     -- The provider may be saying "already refunded": it is asked once before the refusal stands.
     already := p_row.outcome is not null;
     if already then
+      if not effect.same_result(p_row, p_result, p_bytes, p_sha256) then
+        perform effect.note(p_row.id, 'late', p_row.attempt, 'reported failed again', p_by => 'caller',
+          p_outcome => p_outcome, p_result => coalesce(p_result, case when p_bytes is null then 'null' end),
+          p_bytes => p_bytes, p_sha256 => p_sha256, p_max => effect.kept_max(p_tool));
+      end if;
       perform effect.touch(p_row.id);
       v_row := p_row;
     else

@@ -1,5 +1,6 @@
 -- The newest attempt, not the first, reports `failed`: a locked pending or unknown row waits, unknown and due at once, for
--- one probe's word. The report is kept on the row, to stand if the provider does not say otherwise, and as an event.
+-- one probe's word. The report is kept on the row, to stand if the provider does not say otherwise, and as an event. A probe
+-- under way was started before the report: its number is made old, so that only its `landed` or `failed` still counts.
 create or replace function effect.report_failed(
   p_row effect.ledger, p_tool effect.tool, p_result text, p_bytes bigint, p_sha256 bytea, p_redacted boolean)
 returns effect.ledger
@@ -15,7 +16,7 @@ begin
     v_row := effect.turn_unknown(p_row, 'unknown', 'reported failed, asking the provider first');
   end if;
   update effect.ledger l set
-    outcome = 'failed', lost = false, due_at = least(effect.now(), l.deadline_at),
+    outcome = 'failed', lost = false, probe_no = l.probe_no + 1, due_at = least(effect.now(), l.deadline_at),
     result = case when v_fits then v_text end,
     result_bytes = coalesce(p_bytes, octet_length(v_text)),
     result_sha256 = case when not v_fits then coalesce(p_sha256, sha256(convert_to(v_text, 'UTF8'))) end,

@@ -38,7 +38,8 @@ begin
     perform effect.earlier_landed(v_row, v_tool, p_attempt, 'verdict', 'probe', p_reason, p_result, p_bytes, p_sha256,
       p_redacted);
     answer := 'conflict';
-  elsif p_attempt = v_row.attempt and v_row.state = 'unknown' and v_row.outcome is not null then
+  elsif p_attempt = v_row.attempt and v_row.state = 'unknown' and v_row.outcome is not null
+    and (v_outcome is not null or p_probe_no = v_row.probe_no) then
     -- The caller reported `failed`; this is the one word it waited for.
     perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason), p_by => 'probe',
       p_outcome => v_outcome);

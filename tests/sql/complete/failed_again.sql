@@ -30,6 +30,27 @@ select is(effect_test.only(effect_test.begin(effect_test.e('b', 't3')), 'answer'
   '{"answer": "replay", "outcome": "failed", "decided_by": "caller", "result": "{\"e\":\"already refunded\"}"}',
     'anything else: done failed by the caller, with its result');
 
+-- said twice with other words: both are kept
+select pg_temp.second('k') \gset
+select effect_test.complete(effect_test.e('k', 't2', '{"outcome": "failed", "result": "\"other\""}')) \gset
+select effect_test.complete(effect_test.e('k', 't2', '{"outcome": "failed", "result": "\"other\""}')) ->> 'already' as again \gset
+select is(:'again'::text, 'true', 'the second time is already');
+select ok(exists (select from effect.event e where e.effect = effect.id('default', 'probed', 'k')
+  and e.result = '"other"' and e.outcome = 'failed'), 'its other result is kept as an event');
+
+-- a probe that was under way before the report asked too early: only what is final counts of it
+select effect_test.begin(effect_test.e('j', 't1')) \gset
+select effect_test.release(effect_test.e('j', 't1')) \gset
+select effect_test.begin(effect_test.e('j', 't2')) \gset
+select effect_test.unknown(effect_test.e('j', 't2')) \gset
+select effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'probed', 'j')) ->> 'probe_no' as early \gset
+select effect_test.complete(effect_test.e('j', 't2', '{"outcome": "failed"}')) \gset
+select is(effect_test.only(effect_test.verdict(format('{"key": "j", "verdict": "absent", "probe_no": %s}', :early)::jsonb),
+  'answer', 'state'), '{"state": "unknown", "answer": "event"}', 'an absent from before the report decides nothing');
+select effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'probed', 'j')) \gset
+select effect_test.verdict('{"key": "j", "verdict": "landed"}') \gset
+select is(effect_test.begin(effect_test.e('j', 't3')) ->> 'outcome', 'succeeded', 'the probe after it does');
+
 -- no verdict ever comes: the deadline ends it (promise 5)
 select pg_temp.second('c') \gset
 select effect_test.task(effect_test.sweep(), 'probe', effect.id('default', 'probed', 'c')) \gset
