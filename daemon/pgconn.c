@@ -17,6 +17,7 @@
 #include "loop.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +49,10 @@ struct pgconn {
 	PGresult *result; /* rows of the last statement so far */
 	struct pgconn_answer answer;
 
-	/* names prepared on this connection; a new generation when they may be void */
+	/* names prepared on this connection, in their order, and how many of them the server has
+	 * confirmed; a new generation when they may be void */
 	const char *prepared[PREPARED_MAX];
-	unsigned n_prepared, generation;
+	unsigned n_prepared, n_confirmed, generation;
 };
 
 /* A pooler without prepared statements stands in between: statements go out whole. */
@@ -105,16 +107,24 @@ pgconn_close(struct pgconn *c)
 }
 
 /*
- * After an error: what was to be prepared may not be, and what was may be void. 26000 and 42P05 (no
- * such statement, another of that name) are a pooler's mark.
+ * After an error: what was not confirmed is not there, what was outlives the transaction. Only DDL
+ * may have made it void, and 26000 and 42P05 (no such statement, another of that name) are a
+ * pooler's mark; making all anew after every error would pile them up in the server.
  */
 static void
 forget_prepared(struct pgconn *c)
 {
-	c->n_prepared = 0;
-	c->generation++;
-	if (!strcmp(c->answer.sqlstate, "26000") || !strcmp(c->answer.sqlstate, "42P05"))
+	const char *sqlstate = c->answer.sqlstate;
+	bool pooler = !strcmp(sqlstate, "26000") || !strcmp(sqlstate, "42P05");
+
+	c->n_prepared = c->n_confirmed;
+	if (pooler)
 		prepare_off = true;
+	if (pooler || !strncmp(sqlstate, "0A", 2) || !strncmp(sqlstate, "3F", 2) ||
+	    !strncmp(sqlstate, "42", 2) || !strncmp(sqlstate, "XX", 2)) {
+		c->n_prepared = c->n_confirmed = 0;
+		c->generation++;
+	}
 }
 
 /* Ends the call with what is in c->answer. The callback may send the next one, or close. */
@@ -217,8 +227,12 @@ take_result(struct pgconn *c, PGresult *result)
 	case PGRES_PIPELINE_SYNC:
 		PQclear(result);
 		return true;
-	case PGRES_TUPLES_OK:
 	case PGRES_COMMAND_OK:
+		/* the statements themselves return rows */
+		if (c->n_confirmed < c->n_prepared)
+			c->n_confirmed++;
+		/* fall through */
+	case PGRES_TUPLES_OK:
 		PQclear(c->result);
 		c->result = result;
 		return false;
@@ -497,6 +511,20 @@ is_prepared(const struct pgconn *c, const char *name)
 	return false;
 }
 
+/*
+ * FNV-1a. Behind a pooler the server's connection may hold what another version of this program
+ * prepared: the same name must not mean another text.
+ */
+static uint32_t
+text_hash(const char *text)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619u;
+	return hash;
+}
+
 /* Sends one statement of a call; *n_results grows by what it will be answered with. */
 static bool
 send_statement(struct pgconn *c, const struct pgconn_statement *s, unsigned *n_results)
@@ -513,7 +541,7 @@ send_statement(struct pgconn *c, const struct pgconn_statement *s, unsigned *n_r
 	if (!s->name || prepare_off || (!known && c->n_prepared == PREPARED_MAX))
 		return PQsendQueryParams(
 		    c->pq, s->sql, s->n_params, s->types, s->values, s->lengths, binary, 1);
-	snprintf(name, sizeof name, "%s_%u", s->name, c->generation);
+	snprintf(name, sizeof name, "%s_%u_%08" PRIx32, s->name, c->generation, text_hash(s->sql));
 	if (!known) {
 		++*n_results;
 		if (!PQsendPrepare(c->pq, name, s->sql, s->n_params, s->types))

@@ -109,6 +109,21 @@ START_TEST(serialization_failures_and_deadlocks_are_tried_again_unseen)
 }
 END_TEST
 
+START_TEST(errors_do_not_pile_up_prepared_statements)
+{
+	start(1, 5000);
+	for (int i = 0; i < 20; i++) {
+		add("bad");
+		until(all_done);
+	}
+	add("prepared");
+	until(all_done);
+	ck_assert_int_eq(entries[20].err, 0);
+	ck_assert_int_le(cluster_number("select last_value from t.hit"), 2);
+	stop();
+}
+END_TEST
+
 /* what a transaction pooler does: the next call finds a server connection without our statements */
 START_TEST(statements_that_are_gone_are_sent_whole_from_then_on)
 {
@@ -378,6 +393,7 @@ main(void)
 	tcase_add_test(tc, a_big_result_among_twenty_comes_whole);
 	tcase_add_test(tc, an_answer_lost_behind_the_commit_is_asked_for_again);
 	tcase_add_test(tc, serialization_failures_and_deadlocks_are_tried_again_unseen);
+	tcase_add_test(tc, errors_do_not_pile_up_prepared_statements);
 	tcase_add_test(tc, statements_that_are_gone_are_sent_whole_from_then_on);
 	tcase_add_test(tc, a_function_made_anew_is_called_by_statements_prepared_before);
 	tcase_add_test(tc, a_read_only_connection_is_dropped_and_the_call_goes_elsewhere);

@@ -49,6 +49,7 @@ static const char setup_sql[] =
     "  when 'retry' then if nextval('t.hit') <= 3 then answer := 'retry'; end if;"
     "  when 'late' then if t.once() then answer := 'late'; end if;"
     "  when 'always' then answer := 'retry';"
+    "  when 'prepared' then perform setval('t.hit', (select count(*) from pg_prepared_statements));"
     "  when 'forget' then execute 'deallocate all';"
     "  when 'big' then val := repeat('x', 1048576);"
     "  when 'missing' then continue;"
