@@ -156,7 +156,8 @@ grant_ask(const struct uuid *request, const struct uuid *effect)
 	a->n = 1;
 	LIST_INSERT_HEAD(&asks[bucket(request)], a, link);
 	g = find_request(request);
-	/* a client that uses one request for several effects says nothing about the others' lines */
+	/* a client that uses one request for several effects says nothing about the others' lines
+	 */
 	return g && g->fate == FATE_UNTOLD && uuid_equal(&g->effect, effect);
 }
 
@@ -385,6 +386,8 @@ grant_each_bound(uint64_t connection,
 		effect = g->effect;
 		token = g->token;
 		unbind(g);
+		/* cb ends the claim: told again now, its run would be of an unknown outcome */
+		g->fate = FATE_TOLD;
 		cb(arg, &effect, &token);
 	}
 }

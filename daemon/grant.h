@@ -75,7 +75,8 @@ struct tool_policy *grant_policy(const struct uuid *effect, const struct uuid *t
 void grant_bind(struct grant *g, uint64_t connection);
 /* Is any claim bound to it? A half-closed connection then stays open. */
 bool grant_has_bound(uint64_t connection);
-/* Calls cb for each claim bound to `connection` and unbinds it (the peer closed it). */
+/* Calls cb for each claim bound to `connection` and unbinds it (the peer closed it). None of them
+ * is told again, as cb ends it. */
 void grant_each_bound(uint64_t connection,
     void (*cb)(void *arg, const struct uuid *effect, const struct uuid *token), void *arg);
 

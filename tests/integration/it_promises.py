@@ -4,7 +4,7 @@ import select
 
 from harness import *
 
-POLICY = {'name': 'pay', 'namespace': 'default', 'class': 'irreversible', 'key': '{/order}', 'lease': '60s'}
+POLICY = {'name': 'pay', 'namespace': 'default', 'class': 'irreversible', 'key': '{/order}', 'lease': '60s', 'escalate_after': '15m'}
 
 
 def begin(order, **more):
@@ -31,7 +31,20 @@ def one_request_for_two_effects(daemon):
         is_(conn.call('begin', begin('b', request=request))['decision'], 'run', 'the lost one is')
 
 
+def lost_run_of_a_bound_claim(daemon):
+    """A close ends a bound claim, told or not: a re-grant would race with its unknown."""
+    request = request_id()
+    lose_run(daemon, begin('c', request=request, bind=True))
+    with daemon.connect() as conn:
+        answers = [conn.call('begin', begin('c', request=request, bind=True))['decision']]
+        wait_until(lambda: conn.call('get', {'tool': 'pay', 'key': 'c'})['state'] == 'unknown', 10, 'its close made it unknown')
+        answers.append(conn.call('begin', begin('c', request=request, bind=True))['decision'])
+        isnt(answers[0], 'run', 'a bound claim whose run was lost with its connection is not told again')
+        is_(answers[1], 'unknown', 'it is unknown')
+
+
 with Cluster() as cluster, Daemon(cluster, tools=POLICY) as the_daemon:
     the_daemon.ready()
     one_request_for_two_effects(the_daemon)
+    lost_run_of_a_bound_claim(the_daemon)
 done()

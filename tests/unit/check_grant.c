@@ -276,6 +276,32 @@ START_TEST(closing_a_connection_tells_each_of_its_claims_once)
 }
 END_TEST
 
+static void
+counted_cb(void *arg, const struct uuid *effect, const struct uuid *token)
+{
+	unsigned *n = arg;
+
+	(void)effect;
+	(void)token;
+	++*n;
+}
+
+/* Its unknown and the re-grant would race, and whoever was told run would hold nothing. */
+START_TEST(lost_run_of_a_claim_that_its_close_ends_is_not_told_again)
+{
+	struct uuid r = id(3);
+	struct grant *g = granted(1, 2, 3);
+	unsigned n = 0;
+
+	grant_bind(g, 5);
+	grant_telling(g);
+	grant_unwritten(g);
+	grant_each_bound(5, counted_cb, &n);
+	ck_assert_uint_eq(n, 1);
+	ck_assert(!may_regrant(&r));
+}
+END_TEST
+
 START_TEST(regrant_moves_the_binding)
 {
 	struct grant *g = granted(1, 2, 3);
@@ -336,6 +362,7 @@ main(void)
 	tcase_add_test(tc, what_falls_out_counts_as_told);
 	tcase_add_test(tc, forgotten_grant_is_safe_to_speak_of);
 	tcase_add_test(tc, closing_a_connection_tells_each_of_its_claims_once);
+	tcase_add_test(tc, lost_run_of_a_claim_that_its_close_ends_is_not_told_again);
 	tcase_add_test(tc, regrant_moves_the_binding);
 	tcase_add_test(tc, instance_outlives_the_boot);
 	return tap_run("grant", tc);
