@@ -3,9 +3,10 @@
  * ledger; then it ends.
  *
  * Promises: a bounded number runs at a time, no more of it by one tool than leaves room for the
- * others; every probe that was taken is answered, `inconclusive` if it could not even be started; a
- * result is stored only as the row's own policy allows; commands come from this host's files. Owns
- * its tasks; holds a reference to each one's policy.
+ * others; every probe that was taken is answered, `inconclusive` if it could not even be started,
+ * `unasked` if its tool had too many under way; a result is stored only as the row's own policy
+ * allows; commands come from this host's files. Owns its tasks; holds a reference to each one's
+ * policy.
  */
 #include "sweep_task.h"
 
@@ -54,6 +55,7 @@ struct task {
 	int64_t queued_ms;
 	/* what is told: */
 	enum probe_verdict verdict;
+	bool unasked; /* there was no room to ask: the ledger's word for what is no verdict */
 	bool taken;
 	char *reason; /* NULL = none */
 	struct result result;
@@ -184,7 +186,9 @@ task_told_cb(struct batch_item *item, int err, const struct batch_row *row)
 	bool probe = t->kind == TASK_PROBE;
 	const char *what = probe ? probe_verdict_name(t->verdict) : t->taken ? "yes" : "no";
 
-	if (err == 0) {
+	if (err == 0 && t->unasked) {
+		/* no news to anybody, and there may be thousands: neither a line nor a wake-up */
+	} else if (err == 0) {
 		task_log(t, probe ? "verdict" : "notified", what,
 		    probe ? batch_text(row, 2, NULL) : NULL);
 		/* also an inconclusive one is news to whoever waits for a word */
@@ -220,10 +224,20 @@ task_verdict(struct task *t)
 	columns[0] = pg_uuid(&t->order.effect);
 	columns[1] = pg_int4(t->order.attempt);
 	columns[2] = pg_int4(t->order.probe_no);
-	columns[3] = pg_text(probe_verdict_name(t->verdict));
+	columns[3] = pg_text(t->unasked ? "unasked" : probe_verdict_name(t->verdict));
 	columns[4] = pg_text(t->reason);
 	result_fill(&t->result, &policy, columns + 5);
 	task_tell(t, &verdict_statement);
+}
+
+/* A reported failure waits for one word of the provider, and absents count in a row: an
+ * `inconclusive` that nobody said would decide the one and break the other. */
+static void
+task_unasked(struct task *t)
+{
+	t->unasked = true;
+	t->reason = xstrdup("too many probes of the tool are under way");
+	task_verdict(t);
 }
 
 static void
@@ -366,7 +380,7 @@ sweep_task_probe(const struct sweep_order *order, struct tool_set *tools)
 	if (!policy)
 		task_inconclusive(t, "this host has no policy of the tool");
 	else if (!task_tool_has_share(t))
-		task_inconclusive(t, "too many probes of the tool are under way");
+		task_unasked(t);
 	else
 		task_ask(t, order->kept);
 }

@@ -1,4 +1,5 @@
--- effect.verdict: what a probe found out. One row out per row in. p_verdict: landed, failed, absent, inconclusive.
+-- effect.verdict: what a probe found out. One row out per row in. p_verdict: landed, failed, absent, inconclusive, or
+-- unasked (the probe was taken, and nobody could ask it now).
 -- answer: ok (the row was decided or its probe counted) | event (kept, nothing changed) | conflict (an earlier attempt
 -- landed) | not_found | retry.
 create or replace function effect.verdict(

@@ -18,7 +18,7 @@ declare
   v_text text := case when v_outcome is not null and p_bytes is null then coalesce(p_result, 'null') end;
   v_kind text := case when p_verdict = 'inconclusive' then 'probe' else 'verdict' end;
 begin
-  if p_verdict not in ('landed', 'failed', 'absent', 'inconclusive') then
+  if p_verdict not in ('landed', 'failed', 'absent', 'inconclusive', 'unasked') then
     raise exception 'verdict "%" is none', p_verdict using errcode = 'ZE003';
   end if;
   v_hold := effect.hold(p_id, null, null);
@@ -34,7 +34,12 @@ begin
   end if;
 
   answer := 'event';
-  if p_attempt < v_row.attempt and p_verdict = 'landed' then
+  if p_verdict = 'unasked' then
+    update effect.ledger l set
+      tries = greatest(l.tries - 1, 0), due_at = least(effect.now() + interval '1 second' * (1 + random()), l.deadline_at)
+    where l.id = p_id and l.attempt = p_attempt and l.state = 'unknown' and l.probe_no = p_probe_no;
+    answer := case when found then 'ok' else 'event' end;
+  elsif p_attempt < v_row.attempt and p_verdict = 'landed' then
     perform effect.earlier_landed(v_row, v_tool, p_attempt, 'verdict', 'probe', p_reason, p_result, p_bytes, p_sha256,
       p_redacted);
     answer := 'conflict';

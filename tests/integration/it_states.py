@@ -143,7 +143,7 @@ def words_of_holders(conn):
 
 
 def earlier_tokens(conn):
-    """DESIGN's table, for messages of a former attempt."""
+    """What a message of a former attempt does."""
     for state in ('pending', 'unknown', 'released', 'done'):
         old = claim(conn, f'old-{state}', 'asks')
         conn.call('release', **own_ids(old))

@@ -232,6 +232,16 @@ def second_refusal(conn):
             'a failure on attempt 2 is probed first')
         row = wait_state(conn, first['effect'], 'done')
         is_((row['outcome'], row['by'], row['result']), (outcome, by, 'found' if verdict == 'landed' else 'already refunded'), f'{verdict}: done {outcome} by {by}')
+    # more at once than may be asked at once: the others wait for their turn, and for a word
+    PROBE.play('sleep 0.3; echo \'{"verdict":"landed","result":"found"}\'')
+    runs = []
+    for at in range(40):
+        conn.call('release', **own_ids(claim(conn, f'burst-{at}', lease_ms=3600000)))
+        runs.append(claim(conn, f'burst-{at}', lease_ms=3600000))
+    for id_ in [conn.send('complete', {**own_ids(run), 'outcome': 'failed'}) for run in runs]:
+        conn.recv(id_)
+    rows = [wait_state(conn, run['effect'], 'done', 60) for run in runs]
+    is_({(row['outcome'], row['by'], row['result']) for row in rows}, {('succeeded', 'probe', 'found')}, '40 at once are all asked first')
     PROBE.says('inconclusive')
     run = claim(conn, 'first-failed')
     is_(conn.call('complete', **own_ids(run), outcome='failed')['state'], 'done', 'on attempt 1 it is not')
