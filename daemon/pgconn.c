@@ -106,25 +106,21 @@ pgconn_close(struct pgconn *c)
 	loop_defer_free(pgconn_free, c);
 }
 
-/*
- * After an error: what was not confirmed is not there, what was outlives the transaction. Only DDL
- * may have made it void, and 26000 and 42P05 (no such statement, another of that name) are a
- * pooler's mark; making all anew after every error would pile them up in the server.
- */
+/* After an error: what was not confirmed is not there, what was outlives the transaction, unless
+ * DDL made it void. 26000 and 42P05 (no such statement, another of that name) mark a pooler. */
 static void
 forget_prepared(struct pgconn *c)
 {
-	const char *sqlstate = c->answer.sqlstate;
-	bool pooler = !strcmp(sqlstate, "26000") || !strcmp(sqlstate, "42P05");
+	static const char *const classes[] = {"0A", "26", "3F", "42", "XX"};
+	const char *code = c->answer.sqlstate;
 
 	c->n_prepared = c->n_confirmed;
-	if (pooler)
-		prepare_off = true;
-	if (pooler || !strncmp(sqlstate, "0A", 2) || !strncmp(sqlstate, "3F", 2) ||
-	    !strncmp(sqlstate, "42", 2) || !strncmp(sqlstate, "XX", 2)) {
-		c->n_prepared = c->n_confirmed = 0;
-		c->generation++;
-	}
+	prepare_off |= !strcmp(code, "26000") || !strcmp(code, "42P05");
+	for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+		if (!strncmp(code, classes[i], 2)) {
+			c->n_prepared = c->n_confirmed = 0;
+			c->generation++;
+		}
 }
 
 /* Ends the call with what is in c->answer. The callback may send the next one, or close. */
@@ -227,8 +223,7 @@ take_result(struct pgconn *c, PGresult *result)
 	case PGRES_PIPELINE_SYNC:
 		PQclear(result);
 		return true;
-	case PGRES_COMMAND_OK:
-		/* the statements themselves return rows */
+	case PGRES_COMMAND_OK: /* of a Prepare: the statements themselves return rows */
 		if (c->n_confirmed < c->n_prepared)
 			c->n_confirmed++;
 		/* fall through */
@@ -511,17 +506,14 @@ is_prepared(const struct pgconn *c, const char *name)
 	return false;
 }
 
-/*
- * FNV-1a. Behind a pooler the server's connection may hold what another version of this program
- * prepared: the same name must not mean another text.
- */
+/* FNV-1a. Behind a pooler a connection may hold what another version of this program prepared. */
 static uint32_t
 text_hash(const char *text)
 {
 	uint32_t hash = 2166136261u;
 
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 16777619u;
+	while (*text)
+		hash = (hash ^ (unsigned char)*text++) * 16777619u;
 	return hash;
 }
 

@@ -312,7 +312,7 @@ START_TEST(keeping_is_bounded_and_says_so)
 }
 END_TEST
 
-/* What a kept one takes up is counted as it was when it was kept, whatever is blacked out of it after. */
+/* What a kept one takes up is counted as it was when it was kept. */
 START_TEST(redacting_what_is_kept_leaves_room_for_the_next)
 {
 	struct fake_row row = {{{0}}};
