@@ -59,6 +59,8 @@ static TAILQ_HEAD(, grant) by_age = TAILQ_HEAD_INITIALIZER(by_age);
 static unsigned n_grants, grants_max;
 static struct uuid instance, boot;
 
+static void forget(struct grant *g);
+
 void
 grant_init(unsigned max)
 {
@@ -76,6 +78,31 @@ grant_init(unsigned max)
 	asks = xcalloc(n, sizeof(*asks));
 	boot = uuid_random();
 	instance = boot;
+}
+
+void
+grant_free(void)
+{
+	struct grant *g;
+	struct ask *a;
+	size_t i;
+
+	if (!by_effect)
+		return;
+	while ((g = TAILQ_FIRST(&by_age)))
+		forget(g);
+	for (i = 0; i <= buckets_mask; i++) {
+		while ((a = LIST_FIRST(&asks[i]))) {
+			LIST_REMOVE(a, link);
+			free(a);
+		}
+	}
+	free(by_effect);
+	free(by_request);
+	free(by_bound);
+	free(asks);
+	by_effect = by_request = by_bound = NULL;
+	asks = NULL;
 }
 
 const struct uuid *

@@ -21,6 +21,7 @@
 struct grant;
 
 void grant_init(unsigned grants_max);
+void grant_free(void); /* what clients still hold lives until they let go */
 const struct uuid *grant_instance(void); /* UUID in state_dir */
 const struct uuid *grant_boot(void);	 /* UUID made at start */
 int grant_load_instance(const char *state_dir, char **ret_error) must_check;

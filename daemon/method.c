@@ -45,6 +45,14 @@ method_use(const struct config *config, struct tool_set *tools)
 }
 
 void
+method_free(void)
+{
+	call_free();
+	waiting_free();
+	grant_free();
+}
+
+void
 method_bound_closed(void *arg, const struct uuid *effect, const struct uuid *token)
 {
 	owed_closed(arg, effect, token);

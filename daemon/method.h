@@ -16,6 +16,8 @@
 void method_init(const struct config *config, struct tool_set *tools);
 /* After a reload: both are borrowed from now on. */
 void method_use(const struct config *config, struct tool_set *tools);
+/* At the end, when no request is left and the ledger's items have ended. */
+void method_free(void);
 /* For client_init(): a claim's bound connection was closed by its peer. */
 void method_bound_closed(void *arg, const struct uuid *effect, const struct uuid *token);
 /* Claims to give back and kept completes that the ledger has not taken yet. */

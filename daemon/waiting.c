@@ -61,6 +61,18 @@ waiting_init(void)
 	tick_timer = loop_timer_new(tick_cb, NULL);
 }
 
+void
+waiting_free(void)
+{
+	assert(n_waiters == 0);
+	loop_timer_free(end_timer);
+	loop_timer_free(tick_timer);
+	end_timer = tick_timer = NULL;
+	end_timer_at_ms = INT64_MAX;
+	ticking = false;
+	heap_free(&ends);
+}
+
 /* Effect ids are digests: any of their bytes will do. */
 static unsigned
 bucket(const struct uuid *id)

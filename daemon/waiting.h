@@ -23,6 +23,7 @@ struct waiter {
 };
 
 void waiting_init(void);
+void waiting_free(void); /* nobody may be waiting any more */
 void waiting_add(struct waiter *w, const struct uuid *effect, int64_t until_ms);
 void waiting_remove(struct waiter *w); /* not woken; nothing if it is not waiting */
 /* The effect changed (settled, released, unknown, escalated, token lost): its waiters ask again, in

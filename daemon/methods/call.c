@@ -36,6 +36,18 @@ call_use(const struct config *new_config, struct tool_set *new_tools)
 	tools = new_tools;
 }
 
+void
+call_free(void)
+{
+	assert(!heap_first(&deadlines));
+	loop_timer_free(timer);
+	timer = NULL;
+	timer_at_ms = INT64_MAX;
+	heap_free(&deadlines);
+	config = NULL;
+	tools = NULL;
+}
+
 const struct config *
 call_config(void)
 {

@@ -47,6 +47,8 @@ struct call {
 
 /* At start, and after a reload. Both are borrowed for as long as they are in force. */
 void call_use(const struct config *config, struct tool_set *tools);
+/* At the end: no call may be left. */
+void call_free(void);
 const struct config *call_config(void);
 struct tool_set *call_tools(void);
 /* When call_use() was first called: the daemon's start. */

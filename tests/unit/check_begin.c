@@ -19,9 +19,17 @@ static struct tool_set *tools;
 static void
 setup(void)
 {
-	loop_init();
+	fake_start();
 	tools = tool_set_empty();
 	method_init(&fake_config, tools);
+}
+
+static void
+teardown(void)
+{
+	method_free();
+	tool_set_free(tools);
+	loop_free();
 }
 
 static struct batch_item *
@@ -497,7 +505,7 @@ main(void)
 {
 	TCase *tc = tap_case("begin");
 
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, run_is_told_in_the_order_of_the_page);
 	tcase_add_test(tc, unknown_policy_is_registered_once_and_asked_again);
 	tcase_add_test(tc, ledger_that_never_knows_the_policy_is_an_internal_error);

@@ -20,9 +20,17 @@ static struct tool_set *tools;
 static void
 setup(void)
 {
-	loop_init();
+	fake_start();
 	tools = tool_set_empty();
 	method_init(&fake_config, tools);
+}
+
+static void
+teardown(void)
+{
+	method_free();
+	tool_set_free(tools);
+	loop_free();
 }
 
 static struct batch_item *
@@ -384,7 +392,7 @@ main(void)
 {
 	TCase *tc = tap_case("complete");
 
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, result_leaves_as_its_raw_bytes);
 	tcase_add_test(tc, null_omitted_and_bytes_that_are_no_text);
 	tcase_add_test(tc, secret_of_a_claim_of_this_boot_never_leaves);

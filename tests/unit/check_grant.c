@@ -13,10 +13,12 @@
 
 static struct tool_set *tools;
 static struct tool_policy *policy;
+static unsigned n_closed;
 
 static void
 setup(void)
 {
+	n_closed = 0;
 	grant_init(GRANTS_MAX);
 	tools = tool_set_empty();
 	policy = tool_default(tools, "default", "refund");
@@ -25,7 +27,8 @@ setup(void)
 static void
 teardown(void)
 {
-	tool_set_free(tools); /* the policy lives on in the grants */
+	grant_free();
+	tool_set_free(tools);
 }
 
 static struct uuid
@@ -246,7 +249,6 @@ START_TEST(forgotten_grant_is_safe_to_speak_of)
 END_TEST
 
 static struct uuid closed[GRANTS_MAX];
-static unsigned n_closed;
 
 static void
 closed_cb(void *arg, const struct uuid *effect, const struct uuid *token)

@@ -56,21 +56,6 @@ add(struct test_waiter *t, unsigned effect, int64_t in_ms)
 	waiting_add(&t->w, &e, loop_now_ms() + in_ms);
 }
 
-static void
-setup(void)
-{
-	loop_init();
-	waiting_init();
-}
-
-static void
-wake(unsigned effect)
-{
-	struct uuid e = id(effect);
-
-	waiting_wake(&e);
-}
-
 /* Runs passes of the loop until `*n` counts at least `n_min`. */
 static const unsigned *until_n;
 static unsigned until_min;
@@ -85,14 +70,36 @@ until_hook(void)
 static void
 run_until(const unsigned *n, unsigned n_min)
 {
-	static bool hooked;
-
 	until_n = n;
 	until_min = n_min;
-	if (!hooked)
-		loop_add_pass_end(until_hook);
-	hooked = true;
 	loop_run();
+}
+
+static void
+setup(void)
+{
+	loop_init();
+	loop_add_pass_end(until_hook);
+	waiting_init();
+	memset(waiters, 0, sizeof(waiters));
+	n_woken = 0;
+}
+
+static void
+teardown(void)
+{
+	waiting_end_all();
+	ck_assert_uint_eq(fake_n, 0);
+	waiting_free();
+	loop_free();
+}
+
+static void
+wake(unsigned effect)
+{
+	struct uuid e = id(effect);
+
+	waiting_wake(&e);
 }
 
 static void
@@ -228,7 +235,7 @@ main(void)
 {
 	TCase *tc = tap_case("waiting");
 
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, all_waiters_of_an_effect_wake_in_the_order_they_came);
 	tcase_add_test(tc, waking_one_may_remove_another_and_wait_again);
 	tcase_add_test(tc, time_over_wakes_the_right_ones);

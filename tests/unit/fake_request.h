@@ -103,22 +103,28 @@ static struct fake_request *fake_until;
 static void
 fake_until_hook(void)
 {
-	if (fake_until->answer)
+	if (fake_until && fake_until->answer)
 		loop_stop();
+}
+
+/* A loop and a config for one test. */
+static inline void
+fake_start(void)
+{
+	fake_config.request_timeout_ms = 60000;
+	fake_config.unknown_tools = CONFIG_GUARD;
+	loop_init();
+	loop_add_pass_end(fake_until_hook);
 }
 
 /* Runs the loop until the request is answered. */
 static inline void
 fake_run_until_answered(struct fake_request *f)
 {
-	static bool hooked;
-
 	fake_until = f;
-	if (!hooked)
-		loop_add_pass_end(fake_until_hook);
-	hooked = true;
 	if (!f->answer)
 		loop_run();
+	fake_until = NULL;
 }
 
 #endif
