@@ -46,7 +46,7 @@ samples_print(struct samples *s, uint64_t units, double elapsed_ms)
 		p50 = s->ms[s->n / 2];
 		p99 = s->ms[s->n * 99 / 100];
 	}
-	printf("{\"ops\":%llu,\"ops_s\":%.1f,\"p50_ms\":%.3f,\"p99_ms\":%.3f}\n", (unsigned long long)units,
-	       (double)units * 1e3 / elapsed_ms, p50, p99);
+	printf("{\"ops\":%llu,\"ops_s\":%.1f,\"p50_ms\":%.3f,\"p99_ms\":%.3f}\n",
+	    (unsigned long long)units, (double)units * 1e3 / elapsed_ms, p50, p99);
 	free(s->ms);
 }

@@ -1,5 +1,6 @@
 /*
- * What the load generators share: a clock, a list of latencies and the one JSON line that each prints.
+ * What the load generators share: a clock, a list of latencies and the one JSON line that each
+ * prints.
  */
 #ifndef EFFECTD_BENCH_H
 #define EFFECTD_BENCH_H
@@ -14,7 +15,8 @@ struct samples {
 
 double bench_now_ms(void);
 void samples_add(struct samples *s, double ms);
-/* Sorts, and prints {"ops":..,"ops_s":..,"p50_ms":..,"p99_ms":..} over `units` done in `elapsed_ms`; frees. */
+/* Sorts, and prints {"ops":..,"ops_s":..,"p50_ms":..,"p99_ms":..} over `units` done in
+ * `elapsed_ms`; frees. */
 void samples_print(struct samples *s, uint64_t units, double elapsed_ms);
 
 #endif

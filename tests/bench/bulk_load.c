@@ -1,6 +1,7 @@
 /*
- * The ceiling of batched SQL without effectd: threads that insert and then update N rows a statement, through unnest of
- * array parameters, prepared, index plans forced. One unit is a row that went through both; a latency is a whole batch.
+ * The ceiling of batched SQL without effectd: threads that insert and then update N rows a
+ * statement, through unnest of array parameters, prepared, index plans forced. One unit is a row
+ * that went through both; a latency is a whole batch.
  *
  *   bulk_load CONNINFO CONNECTIONS BATCH SECONDS WARM_SECONDS
  * Expects the table of tests/bench/run.
@@ -18,7 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RESULT "{\\\"status\\\":\\\"ok\\\",\\\"refund\\\":\\\"re_77\\\",\\\"body\\\":\\\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\\\"}"
+#define RESULT                                                                  \
+	"{\\\"status\\\":\\\"ok\\\",\\\"refund\\\":\\\"re_77\\\",\\\"body\\\":" \
+	"\\\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\\\"}"
 
 struct worker {
 	pthread_t thread;
@@ -45,13 +48,22 @@ open_connection(void)
 
 	if (PQstatus(pg) != CONNECTION_OK)
 		errx(69, "%s", PQerrorMessage(pg));
-	check(pg, PQexec(pg, "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off"),
-	      PGRES_COMMAND_OK);
-	check(pg, PQprepare(pg, "claim", "insert into bench (key, hash) select k, '\\x00' from unnest($1::text[]) k"
-					 " on conflict do nothing", 0, NULL), PGRES_COMMAND_OK);
-	check(pg, PQprepare(pg, "record", "update bench b set state = 1, result = u.r, done_at = now()"
-					  " from unnest($1::text[], $2::text[]) u(k, r) where b.key = u.k", 0, NULL),
-	      PGRES_COMMAND_OK);
+	check(pg,
+	    PQexec(pg,
+		"set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off"),
+	    PGRES_COMMAND_OK);
+	check(pg,
+	    PQprepare(pg, "claim",
+		"insert into bench (key, hash) select k, '\\x00' from unnest($1::text[]) k"
+		" on conflict do nothing",
+		0, NULL),
+	    PGRES_COMMAND_OK);
+	check(pg,
+	    PQprepare(pg, "record",
+		"update bench b set state = 1, result = u.r, done_at = now()"
+		" from unnest($1::text[], $2::text[]) u(k, r) where b.key = u.k",
+		0, NULL),
+	    PGRES_COMMAND_OK);
 	return pg;
 }
 

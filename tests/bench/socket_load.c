@@ -1,7 +1,7 @@
 /*
- * Load on effectd's socket: a closed loop of `in_flight` callers over a few connections. One unit of work is a wrapper's
- * whole way (begin -> run -> complete -> done), or for `replay` one begin of a key that is done. Every answer is checked; a
- * wrong one ends the program.
+ * Load on effectd's socket: a closed loop of `in_flight` callers over a few connections. One unit
+ * of work is a wrapper's whole way (begin -> run -> complete -> done), or for `replay` one begin of
+ * a key that is done. Every answer is checked; a wrong one ends the program.
  *
  *   socket_load SOCKET fresh|replay IN_FLIGHT CONNECTIONS SECONDS WARM_SECONDS
  */
@@ -22,7 +22,9 @@
 
 #define REPLAY_KEYS 1000
 #define LINE_BYTES 1024
-#define RESULT "{\"status\":\"ok\",\"refund\":\"re_77\",\"body\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}"
+#define RESULT                                              \
+	"{\"status\":\"ok\",\"refund\":\"re_77\",\"body\":" \
+	"\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}"
 
 struct caller {
 	double began_ms;
@@ -59,10 +61,13 @@ send_begin(int id, bool old_key)
 	char line[LINE_BYTES];
 	uint64_t key = old_key ? n_keys++ % REPLAY_KEYS : n_keys++;
 	int len = snprintf(line, sizeof(line),
-	    "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"begin\",\"params\":{\"tool\":\"bench_refund\",\"key\":"
-	    "\"%s:%s:%llu\",\"args\":{\"order_id\":%llu,\"line\":3,\"amount\":\"12.50\",\"memo\":\"late\"},\"run\":"
+	    "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"begin\",\"params\":{\"tool\":\"bench_"
+	    "refund\",\"key\":"
+	    "\"%s:%s:%llu\",\"args\":{\"order_id\":%llu,\"line\":3,\"amount\":\"12.50\",\"memo\":"
+	    "\"late\"},\"run\":"
 	    "\"run-1\",\"step\":\"7\"}}\n",
-	    id, old_key ? "replay" : "fresh", run_name, (unsigned long long)key, (unsigned long long)key);
+	    id, old_key ? "replay" : "fresh", run_name, (unsigned long long)key,
+	    (unsigned long long)key);
 
 	callers[id].began_ms = bench_now_ms();
 	callers[id].completing = false;
@@ -103,7 +108,8 @@ answer(const char *line)
 {
 	static const char prefix[] = "{\"jsonrpc\":\"2.0\",\"id\":";
 	char effect[UUID_TEXT_BYTES], token[UUID_TEXT_BYTES], out[LINE_BYTES];
-	int id = strncmp(line, prefix, sizeof(prefix) - 1) == 0 ? atoi(line + sizeof(prefix) - 1) : -1;
+	int id =
+	    strncmp(line, prefix, sizeof(prefix) - 1) == 0 ? atoi(line + sizeof(prefix) - 1) : -1;
 	int len;
 
 	if (id < 0 || id >= n_callers)
@@ -129,7 +135,8 @@ answer(const char *line)
 	member(line, "effect", effect, sizeof(effect));
 	member(line, "token", token, sizeof(token));
 	len = snprintf(out, sizeof(out),
-	    "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"complete\",\"params\":{\"effect\":\"%s\",\"token\":\"%s\","
+	    "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"complete\",\"params\":{\"effect\":\"%s\","
+	    "\"token\":\"%s\","
 	    "\"result\":" RESULT "}}\n",
 	    id, effect, token);
 	callers[id].completing = true;
@@ -183,7 +190,8 @@ connect_wires(const char *path)
 	wires = xcalloc((size_t)n_wires, sizeof(*wires));
 	for (int i = 0; i < n_wires; i++) {
 		wires[i].fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (wires[i].fd < 0 || connect(wires[i].fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+		if (wires[i].fd < 0 ||
+		    connect(wires[i].fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
 			err(69, "connect to %s", path);
 		wires[i].cap = (size_t)(n_callers / n_wires + 1) * 4 * LINE_BYTES;
 		wires[i].in = xmalloc(wires[i].cap);
@@ -219,7 +227,9 @@ main(int argc, char **argv)
 	double began_ms, seconds;
 
 	if (argc != 7)
-		errx(64, "usage: socket_load SOCKET fresh|replay IN_FLIGHT CONNECTIONS SECONDS WARM_SECONDS");
+		errx(64,
+		    "usage: socket_load SOCKET fresh|replay IN_FLIGHT CONNECTIONS SECONDS "
+		    "WARM_SECONDS");
 	replay = strcmp(argv[2], "replay") == 0;
 	n_callers = atoi(argv[3]);
 	n_wires = atoi(argv[4]);

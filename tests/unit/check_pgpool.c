@@ -82,10 +82,10 @@ stall_time_over(void)
 
 START_TEST(a_commit_that_waits_for_a_standby_is_waited_for_and_no_backends_pile_up)
 {
-	start(2, 200);
+	start(2, 500);
 	until(all_free);
 	stall_commits();
-	stall_until_ms = loop_now_ms() + 1500; /* several looks at it */
+	stall_until_ms = loop_now_ms() + 2000; /* several looks at it */
 	until(stall_time_over);
 	ck_assert_uint_eq(n_done, n_entries - 1);
 	ck_assert_int_eq(
