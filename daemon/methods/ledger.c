@@ -1,6 +1,6 @@
 /*
  * The table of statements. Nothing is decided here; what a parameter means stands in sql/README.md.
- * Read-only data, but for the three scalars of begin, which are read at each send.
+ * Read-only data, but for the scalars of begin and release, which are read at each send.
  */
 #include "ledger.h"
 
@@ -14,6 +14,13 @@ fill_begin(struct pgvalue *scalars, int64_t db_now_us)
 	scalars[0] = pg_instant(db_now_us);
 	scalars[1] = pg_uuid(grant_instance());
 	scalars[2] = pg_uuid(grant_boot());
+}
+
+static void
+fill_release(struct pgvalue *scalars, int64_t db_now_us)
+{
+	(void)db_now_us;
+	scalars[0] = pg_uuid(grant_boot());
 }
 
 const struct batch_statement ledger_begin = {
@@ -75,10 +82,14 @@ const struct batch_statement ledger_policy_of = {
 
 const struct batch_statement ledger_release = {
     .name = "release",
-    .sql = "select ord, answer, state, attempt, already from effect.release($1, $2, $3, $4, $5)",
+    .sql = "select ord, answer, state, attempt, already "
+	   "from effect.release($1, $2, $3, $4, $5, $6)",
     .kind = BATCH_WRITE,
     .n_columns = 5,
     .columns = {PGTYPE_UUID, PGTYPE_UUID, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_BOOL},
+    .n_scalars = 1,
+    .scalars = {PGTYPE_UUID},
+    .fill_scalars = fill_release,
     .within_column = -1,
     .resent_column = -1,
 };

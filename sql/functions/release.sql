@@ -1,7 +1,8 @@
 -- effect.release: the wrapper knows that nothing was sent. One row out per row in. p_not_told: the daemon releases a
--- claim whose `run` nobody was told.
+-- claim whose `run` nobody was told; p_boot says which start of it, because a later one may have told it since.
 create or replace function effect.release(
-  p_id uuid[], p_token uuid[], p_scope text[], p_reason text[], p_not_told boolean[])
+  p_id uuid[], p_token uuid[], p_scope text[], p_reason text[], p_not_told boolean[],
+  p_boot uuid default null)
 returns table (ord integer, answer text, state text, already boolean, attempt integer)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -11,7 +12,7 @@ begin
     cardinality(p_not_told));
   for v_i in 1 .. cardinality(p_id) loop
     return query select v_i, o.* from effect.release_one(p_id[v_i], p_token[v_i], p_scope[v_i], p_reason[v_i],
-      p_not_told[v_i]) o;
+      p_not_told[v_i], p_boot => p_boot) o;
   end loop;
 end
 $$;

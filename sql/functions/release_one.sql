@@ -1,8 +1,9 @@
 -- One release, judged whole. Which effect could run twice by it? One whose wrapper lies or is mistaken; so a row that the
--- wrapper itself called unknown, or that is proven to have landed, is not released by a later word.
+-- wrapper itself called unknown, or that is proven to have landed, is not released by a later word. Nor does a daemon's
+-- `not told` that was held up on its way release what a later boot has told its request since.
 create or replace function effect.release_one(
   p_id uuid, p_token uuid, p_scope text, p_reason text, p_not_told boolean, p_result text default null,
-  p_bytes bigint default null, p_sha256 bytea default null,
+  p_bytes bigint default null, p_sha256 bytea default null, p_boot uuid default null,
   out answer text, out state text, out already boolean, out attempt integer)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -30,7 +31,9 @@ begin
   state := v_row.state;
   attempt := v_row.attempt;
   already := false;
-  if v_standing <> 'last' then
+  if v_standing = 'last' and p_not_told and v_row.boot <> p_boot then
+    answer := 'not_owner';
+  elsif v_standing <> 'last' then
     answer := 'not_owner';
     perform effect.late_word(v_standing, v_token_attempt, v_row, v_tool, 'release', p_reason, p_result, p_bytes, p_sha256);
   elsif v_row.state = 'pending' or (v_row.state = 'unknown' and v_row.lost) then

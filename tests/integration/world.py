@@ -1,7 +1,7 @@
 """A small world around effectd for tests of races, kills and outages.
 
 Provider    performs effects and never deduplicates; its book is a file of its own, which its probe (a shell script) reads.
-World       clients in threads. Each does what PROTOCOL.md tells a wrapper to do, to the letter, now and then dies or gives
+World       clients in threads. Each does what daemon/protocol.md tells a wrapper to do, now and then dies or gives
             up in between, and writes down what it sent and what it was told. effectd and PostgreSQL may vanish meanwhile.
 check()     THE CHECKER. It reads the clients' log and the provider's book, nothing of ours, and says what is wrong.
 """
