@@ -9,11 +9,12 @@ import json
 import os
 import random
 import re
+import socket
 import threading
 import time
 import uuid
 
-from harness import SLOW, Conn, folder, wait_until
+from harness import SLOW, Conn, RpcError, folder, wait_until
 
 LEASE_S = 2 * SLOW
 SETTLE_S = 1 * SLOW
@@ -317,6 +318,54 @@ class World:
                                             answer['result'].get('decision') or answer['result'].get('state'))
                 told[word] = told.get(word, 0) + 1
         return dict(sorted(told.items()))
+
+
+# ---- hands for single tests -----------------------------------------------------------------------------------------
+
+def unread(conn, n_lines=1, deadline_s=10):
+    """Waits until that many lines stand unread in the socket, and leaves them there."""
+    def stands():
+        try:
+            return conn.sock.recv(1 << 20, socket.MSG_PEEK | socket.MSG_DONTWAIT).count(b'\n') >= n_lines
+        except BlockingIOError:
+            return False
+    wait_until(stands, deadline_s, f'{n_lines} lines to read')
+
+
+def begin_all(conns, **params):
+    """One begin on each connection at the same instant; the answers in order."""
+    ids = [conn.send('begin', **params) for conn in conns]
+    return [conn.recv(id_) for conn, id_ in zip(conns, ids)]
+
+
+def tell(answer):
+    """The decision or state of an answer, or the name of its error."""
+    if 'error' in answer:
+        return answer['error']['data']['name']
+    return answer['result'].get('decision') or answer['result']['state']
+
+
+def count(answers):
+    """{word: n} of answers."""
+    words = [tell(answer) for answer in answers]
+    return {word: words.count(word) for word in sorted(set(words))}
+
+
+def state_of(conn, effect):
+    return conn.call('get', effect=effect)['state']
+
+
+def kinds(conn, effect):
+    """The kinds of its events, oldest first."""
+    return [event['kind'] for event in conn.call('get', effect=effect)['events']]
+
+
+def name_of(conn, method, params=None, **more):
+    """What was told: a decision, a state, or an error's name."""
+    try:
+        return tell({'result': conn.call(method, params, **more)})
+    except RpcError as e:
+        return e.name
 
 
 # ---- the checker ----------------------------------------------------------------------------------------------------
