@@ -81,8 +81,9 @@ def install_puts_all_in_place():
         ok(any(name.endswith(end) for name in found), f'installs {end}', sorted(found))
     unit = next(name for name in found if name.endswith('effectd.service'))
     daemon = next((name for name in found if name.endswith('/sbin/effectd')), '?')
-    like(text_of(root + unit), rf'(?m)^ExecStart={re.escape(daemon)}$', 'the unit starts what was installed')
     config = next(name for name in found if name.endswith('/effectd/effectd.conf') and '/doc/' not in name)
+    like(text_of(root + unit), rf'(?m)^ExecStart={re.escape(daemon)} -c {re.escape(config)}$',
+         'the unit starts what was installed')
     with open(root + config, 'a', encoding='utf-8') as f:
         f.write('# mine\n')
     run('make', '-s', '-C', BUILD, 'install', f'DESTDIR={root}')
