@@ -385,6 +385,8 @@ begin_drain(struct call *c)
 {
 	struct begin *b = (struct begin *)c;
 
+	/* one that is with the ledger now, or is woken once more, must not be parked after this */
+	b->wait_until_ms = 0;
 	if (!b->waiter.effect || b->self_wait)
 		return;
 	waiting_remove(&b->waiter);
