@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""An orderly stop: what was received is answered or not touched; and a second daemon never takes the first one's socket away."""
+import os
+import signal
+
+from harness import *
+from world import name_of, tell
+
+TOOL = {'name': 'pay', 'class': 'irreversible', 'escalate_after': '1h', 'lease': '5m'}
+N = 50
+
+
+def completes(daemon, cluster, number, hung):
+    """case 139"""
+    conns = [daemon.connect() for _ in range(N)]
+    runs = [c.call('begin', tool='pay', key=f'{number} {n}') for n, c in enumerate(conns)]
+    if hung:
+        cluster.freeze()
+    ids = [c.send('complete', effect=run['effect'], token=run['token'], result=n) for n, (c, run) in enumerate(zip(conns, runs))]
+    n_lines = len(daemon.log())
+    daemon.signal(signal.SIGTERM)
+    if hung:
+        daemon.wait_log('event=stop', after=n_lines)
+        cluster.thaw()
+    answered = set()
+    for n, (c, id_) in enumerate(zip(conns, ids)):
+        try:
+            answer = c.recv(id_)
+            is_done = tell(answer) == 'done'
+            ok(is_done, f'complete {n} of round {number} was answered, and not done', answer) if not is_done else None
+            answered.add(n)
+        except ConnectionError:
+            pass
+    status = daemon.wait()
+    rows = dict(line.split('|') for line in
+                cluster.psql(f"select split_part(key, ' ', 2), state from effect.ledger where key like '{number} %'").split('\n'))
+    done_ = {int(n) for n, state in rows.items() if state == 'done'}
+    note(f'round {number}: {len(answered)} of {N} answered, {len(done_)} done')
+    daemon.start().ready()
+    return status, answered == done_, len(answered)
+
+
+def stops(daemon, cluster):
+    told = [completes(daemon, cluster, number, number % 2 == 0) for number in range(6)]
+    is_([t[0] for t in told], [0] * 6, f'SIGTERM with {N} completes in flight, six times: the daemon ends with 0')
+    is_([t[1] for t in told], [True] * 6, 'each is written and answered, or neither')
+    is_([t[2] for t in told][::2], [N] * 3, 'those that had reached the ledger are all answered')
+    is_(cluster.invariants(), [], 'no invariant is hurt')
+
+
+def refused(cluster, first, what):
+    """A second daemon on the first one's socket."""
+    with Daemon(cluster, config={'socket': first.socket}, tools=TOOL, start=False) as second:
+        second.start(wait=False)
+        is_(second.wait(), 73, f'{what}: a second daemon refuses')
+
+
+def second_daemon(cluster, first):
+    """cases 124 and 125"""
+    refused(cluster, first, 'the first serves')
+    with first.connect() as conn:
+        is_(name_of(conn, 'begin', tool='pay', key='reachable'), 'run', 'the first stays reachable')
+    first.signal(signal.SIGSTOP)
+    refused(cluster, first, 'the first stands still')
+    first.signal(signal.SIGCONT)
+    with first.connect() as conn:
+        is_(name_of(conn, 'begin', tool='pay', key='reachable'), 'busy', 'slow is not dead: it goes on')
+    first.kill()
+    ok(os.path.exists(first.socket), 'a killed daemon leaves its socket')
+    first.start().ready()
+    with first.connect() as conn:
+        is_(name_of(conn, 'begin', tool='pay', key='reachable'), 'busy', 'a stale socket is replaced')
+    is_(first.stop(), 0, 'it stops')
+
+    with open(first.socket, 'w', encoding='ascii') as file:
+        file.write('precious')
+    refused(cluster, first, 'a file stands in its place')
+    with open(first.socket, encoding='ascii') as file:
+        is_(file.read(), 'precious', 'and is not touched')
+    target = os.path.join(first.dir, 'target')
+    os.rename(first.socket, target)
+    os.symlink(target, first.socket)
+    refused(cluster, first, 'a symbolic link stands in its place')
+    ok(os.path.islink(first.socket) and os.path.exists(target), 'and is not touched')
+
+
+seed()
+with Cluster() as the_cluster, Daemon(the_cluster, config={'log_calls': False}, tools=TOOL) as the_daemon:
+    the_daemon.ready()
+    stops(the_daemon, the_cluster)
+    second_daemon(the_cluster, the_daemon)
+done()
