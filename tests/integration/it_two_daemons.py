@@ -2,6 +2,7 @@
 """Two daemons on one ledger: batches in opposite orders, a request that the other one granted, waiters for the other one's
 outcomes, a clock that runs ahead, and one of them dying."""
 import glob
+import os
 
 from harness import *
 from world import Provider, count, name_of, state_of, tell
@@ -79,7 +80,9 @@ def outcomes(a, b):
 
 def ahead(cluster, a, provider):
     """case 129"""
-    env = {'LD_PRELOAD': FAKETIME[0], 'FAKETIME': '+30s', 'DONT_FAKE_MONOTONIC': '1'}
+    env = {'LD_PRELOAD': FAKETIME[0], 'FAKETIME': '+30s', 'DONT_FAKE_MONOTONIC': '1',
+           # the sanitizer would rather be loaded first
+           'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0'}
     with Daemon(cluster, config={'log_calls': False}, tools=provider.policy(), env=env) as fast, a.connect() as one:
         fast.ready()
         fast.wait_log('event=ledger')
