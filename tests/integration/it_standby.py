@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """A synchronous standby that is not there: no commit is durable, so nobody is told run, already or (against himself) busy. When
 it is back, or no longer asked for, everything becomes right: the claim is its request's, not lost, one row."""
+import select
+
 from harness import *
 from world import kinds, name_of, state_of, tell
 
@@ -36,6 +38,22 @@ def absent(cluster, daemon):
     error = a.error('complete', mine)
     is_(error['data']['name'], 'unavailable', 'and again: not already')
     is_(name_of(a, 'begin', tool='pay', key='done', deadline_ms=5000), 'replay', 'what is durable is replayed meanwhile')
+
+    # a cancelled wait ends in success and a warning: committed here, and nowhere else
+    cancelled = {'tool': 'pay', 'key': 'cancelled', 'request': request_id(), 'deadline_ms': 5 * SHORT_MS}
+    id_ = a.send('begin', cancelled)
+    answers, n = [], [0]
+
+    def cancel():
+        n[0] += int(cluster.psql("select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep'"))
+        if select.select([a.sock], [], [], 0)[0]:
+            answers.append(tell(a.recv(id_)))
+        return answers
+    wait_until(cancel, 20, 'the begin whose wait is cancelled is answered')
+    is_(answers, ['unavailable'], 'a wait that is cancelled makes nothing durable: not run')
+    ok(n[0] > 0, f'{n[0]} waits were cancelled')
+    is_(cluster.psql("select count(*) from effect.ledger where key = 'cancelled'"), '1', 'though others see the row')
+    is_(unheard(a, 2, 'begin', cancelled), {'unavailable'}, 'nor busy against itself')
 
     # the connections with their waiting commits are cut: the backends go on waiting, and so do their advisory locks
     n = int(cluster.psql("select count(pg_terminate_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep'"))
