@@ -4,7 +4,7 @@ Whatever the clients were told holds: no effect is run twice, no acknowledged re
 import random
 
 from harness import *
-from world import Provider, World, check
+from world import Provider, World, check, name_of
 
 N_ROUNDS = 5
 # Each commit takes a while, so that requests are in flight in the daemon and in the database, not only in our own buffers.
@@ -45,6 +45,25 @@ def rounds(name, world, strike):
     world.answered_more(100)
 
 
+def live_claim(daemon):
+    """cases 60 and 62: a claim outlives its daemon, and its lease's end is no leave to run."""
+    with daemon.connect() as conn:
+        run = conn.call('begin', tool='pay', key='outlives', lease_ms=int(2000 * SLOW))
+        live = conn.call('begin', tool='pay', key='live', lease_ms=60000)
+    daemon.kill()
+    daemon.start().ready()
+    words = []
+    with daemon.connect() as conn:
+        def asked():
+            words.append(name_of(conn, 'begin', tool='pay', key='outlives'))
+            return words[-1] != 'busy'
+        wait_until(asked, 20, 'the lease ran out')
+        is_(sorted(set(words)), ['busy', 'unknown'], 'after a kill a claim is busy until its lease ends, then unknown, never run')
+        is_(name_of(conn, 'complete', effect=run['effect'], token=run['token'], result=1), 'done', 'its owner\'s record is accepted even then')
+        is_(name_of(conn, 'begin', tool='pay', key='live'), 'busy', 'a sweep at the start leaves a live lease alone')
+        is_(name_of(conn, 'complete', effect=live['effect'], token=live['token'], result=1), 'done', 'and its owner\'s record is accepted')
+
+
 def kill_daemon(daemon):
     daemon.kill()
     daemon.start()
@@ -61,9 +80,10 @@ with Cluster(SETTINGS) as the_cluster:
     provider = Provider()
     with Daemon(the_cluster, config={'log_calls': False, 'request_timeout': '300ms'}, tools=provider.policy()) as the_daemon:
         the_daemon.ready()
+        live_claim(the_daemon)
         the_world = World(the_daemon.socket, provider, the_seed)
         the_world.start()
-        # cases 62 and 81, without end
+        # case 81, without end
         rounds('effectd killed', the_world, lambda: kill_daemon(the_daemon))
         rounds('PostgreSQL stopped', the_world, lambda: kill_cluster(the_cluster))
         the_world.stop()

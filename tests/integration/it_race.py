@@ -4,7 +4,7 @@ and frameworks that repeat what has already happened."""
 import time
 
 from harness import *
-from world import Provider, begin_all, count, kinds, name_of, state_of, tell
+from world import Provider, Session, begin_all, count, kinds, name_of, state_of, tell
 
 N_ROUNDS = 50
 N_CONNS = 50
@@ -46,6 +46,27 @@ def hot_key(daemon, cluster, conns):
     is_(daemon.grep(' (warn|warning|err|error) ', before), [], 'and not a word of it in the log')
     is_(cluster.psql(backends), pids, 'on the same connections to the ledger')
     ok(pids, 'which are known by their name', pids)
+
+
+def rival(daemon, cluster):
+    """case 3"""
+    a, b = daemon.connect(), daemon.connect()
+    effect = a.call('key', tool='pay', key='rival')['effect']
+    a.call('begin', tool='pay', key='template')
+    session = Session(cluster)
+    # as an application's own transaction would: by the function, which takes the key's lock
+    said = session.do('begin', f"select answer from effect.begin(array['{effect}'::uuid], array[(select policy from effect.ledger where "
+                      "key = 'template')], array['rival'], array[(select fingerprint from effect.ledger where key = 'template')], "
+                      "array[gen_random_uuid()], array[null::uuid], array[null::int], array['rival'], array[null::text], array[null::text], "
+                      "array[null::text], array[null::text], array[false], array[60000], array[false], clock_timestamp(), "
+                      "gen_random_uuid(), gen_random_uuid())")
+    is_(said, 'run', 'a rival claims the key, and has not committed')
+    id_ = b.send('begin', tool='pay', key='rival', deadline_ms=2000)
+    is_(name_of(a, 'begin', tool='pay', key='neighbour'), 'run', 'a rival that has not committed does not hold up another key')
+    is_(tell(b.recv(id_)), 'busy', 'who meets a rival that has not committed is busy')
+    session.do('commit')
+    session.close()
+    is_(name_of(b, 'begin', tool='pay', key='rival'), 'busy', 'and busy once it has')
 
 
 def injected(daemon, cluster):
@@ -145,6 +166,7 @@ with Cluster() as the_cluster, Daemon(the_cluster, config={'log_calls': False}, 
     the_conns = one_runs(the_daemon, the_cluster)
     note(f'{N_ROUNDS} rounds took {time.monotonic() - started:.1f} s')
     hot_key(the_daemon, the_cluster, the_conns)
+    rival(the_daemon, the_cluster)
     injected(the_daemon, the_cluster)
     leases(the_daemon)
     late_owner(the_daemon)

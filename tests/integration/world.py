@@ -10,11 +10,12 @@ import os
 import random
 import re
 import socket
+import subprocess
 import threading
 import time
 import uuid
 
-from harness import SLOW, Conn, RpcError, folder, wait_until
+from harness import PG_BIN, SLOW, Conn, RpcError, folder, wait_until
 
 LEASE_S = 2 * SLOW
 SETTLE_S = 1 * SLOW
@@ -321,6 +322,33 @@ class World:
 
 
 # ---- hands for single tests -----------------------------------------------------------------------------------------
+
+class Session:
+    """A psql that stays: its transaction is open until it is told otherwise."""
+
+    def __init__(self, cluster):
+        argv = [os.path.join(PG_BIN, 'psql'), '-h', cluster.dir, '-U', 'postgres', '-d', 'effectd', '-XAtq']
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd='/')
+
+    def do(self, *commands):
+        """Each command in turn; returns what they print, without the last line end."""
+        for command in commands:
+            self.process.stdin.write(command + ';\n')
+        self.process.stdin.write("\\echo 'done\u00a0here'\n")
+        self.process.stdin.flush()
+        lines = []
+        while not lines or lines[-1] != 'done\u00a0here':
+            line = self.process.stdout.readline()
+            if not line:
+                raise ConnectionError('psql ended')
+            lines.append(line.rstrip('\n'))
+        return '\n'.join(lines[:-1])
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
 
 def unread(conn, n_lines=1, deadline_s=10):
     """Waits until that many lines stand unread in the socket, and leaves them there."""
