@@ -459,10 +459,8 @@ begin_call(struct request *r)
 	struct identity id;
 	const char *ns;
 
-	if (begin_params_read(&p, r, &fault)) {
-		call_refuse_params(r, &fault);
+	if (!begin_params_read(&p, r))
 		goto out;
-	}
 	ns = call_namespace(r, p.who.ns);
 	if (!ns)
 		goto out;

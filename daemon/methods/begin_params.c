@@ -2,6 +2,7 @@
  * The table of begin's members. What they mean is begin.c's.
  */
 #include "begin_params.h"
+#include "call.h"
 
 #include "limits.h"
 
@@ -19,10 +20,10 @@ static const struct param table[] = {
 };
 #define N_TABLE (sizeof(table) / sizeof(table[0]))
 
-int
-begin_params_read(struct begin_params *p, const struct request *r, struct param_fault *ret_fault)
+bool
+begin_params_read(struct begin_params *p, struct request *r)
 {
-	return params_read(&r->rpc.doc, r->rpc.params, "", table, N_TABLE, p, ret_fault);
+	return call_params(r, table, N_TABLE, p);
 }
 
 void

@@ -14,9 +14,8 @@ struct begin_params {
 	bool bind;
 };
 
-/* As params_read(); in every case begin_params_clear() frees. */
-int begin_params_read(
-    struct begin_params *p, const struct request *r, struct param_fault *ret_fault) must_check;
+/* As call_params(); in every case begin_params_clear() frees. */
+bool begin_params_read(struct begin_params *p, struct request *r) must_check;
 void begin_params_clear(struct begin_params *p);
 
 #endif

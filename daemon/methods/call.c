@@ -246,6 +246,17 @@ call_refuse_params(struct request *r, const struct param_fault *fault)
 	buf_free(&line);
 }
 
+bool
+call_params(struct request *r, const struct param *table, size_t n, void *ret)
+{
+	struct param_fault fault;
+
+	if (!params_read(&r->rpc.doc, r->rpc.params, "", table, n, ret, &fault))
+		return true;
+	call_refuse_params(r, &fault);
+	return false;
+}
+
 /* The request is about to be answered: it is no longer this call's. */
 static struct request *
 let_go(struct call *c)
@@ -385,18 +396,19 @@ call_log(const struct request *r, const struct uuid *effect, const char *name, c
 	log_end(&l);
 }
 
-int
-call_scope(const struct request *r, char **ret)
+char *
+call_scope(struct request *r)
 {
 	struct buf scope = {0};
+	char *text = NULL;
 
 	access_scope(r->peer, r->method->roles, &scope);
 	if (scope.len > 0)
-		*ret = xstrndup(scope.data, scope.len);
+		text = xstrndup(scope.data, scope.len);
 	else
-		*ret = NULL;
+		call_refuse(r, ERR_DENIED, NULL);
 	buf_free(&scope);
-	return *ret ? 0 : ERR_DENIED;
+	return text;
 }
 
 const char *

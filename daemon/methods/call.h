@@ -85,6 +85,9 @@ void call_line(const struct request *r, struct buf *line);
 void call_send(struct request *r, struct buf *line);
 void call_refuse(struct request *r, int err, const struct rpc_error_data *data);
 void call_refuse_params(struct request *r, const struct param_fault *fault);
+/* params_read() of the request's params. False: they were refused. In every case params_clear()
+ * frees. */
+bool call_params(struct request *r, const struct param *table, size_t n, void *ret) must_check;
 
 /* The same for a call: the request is then no longer the call's. */
 void call_reply(struct call *c, struct buf *line, struct grant *grant);
@@ -113,11 +116,9 @@ void call_log_cost(struct log_line *l, const struct request *r);
 void call_log(
     const struct request *r, const struct uuid *effect, const char *name, const char *value);
 
-/*
- * The scope of the peer for this request's method: owned text in *ret, or ERR_DENIED when the peer
- * has no namespace at all.
- */
-int call_scope(const struct request *r, char **ret) must_check;
+/* The scope of the peer for this request's method, owned. NULL: it has no namespace at all, and was
+ * refused. */
+char *call_scope(struct request *r) must_check;
 /* The namespace meant by params `ns`; on failure the request was refused and NULL comes back. */
 const char *call_namespace(struct request *r, const char *ns);
 

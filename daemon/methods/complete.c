@@ -62,7 +62,7 @@ struct complete {
 	char *scope;
 	struct result result;
 	unsigned n_redactions;
-	bool kept; /* counted below: it stays until it is written */
+	bool kept;	   /* counted below: it stays until it is written */
 	size_t kept_bytes; /* as counted then: the result may be redacted since */
 };
 
@@ -277,14 +277,11 @@ complete_call(struct request *r)
 	struct complete *c;
 	char *scope;
 
-	if (params_read(&r->rpc.doc, r->rpc.params, "", table, N_TABLE, &p, &fault)) {
-		call_refuse_params(r, &fault);
+	if (!call_params(r, table, N_TABLE, &p))
 		return;
-	}
-	if (call_scope(r, &scope)) {
-		call_refuse(r, ERR_DENIED, NULL);
+	scope = call_scope(r);
+	if (!scope)
 		return;
-	}
 	if (read_result(&result, &r->rpc.doc, &p, &fault)) {
 		call_refuse_params(r, &fault);
 		free(scope);

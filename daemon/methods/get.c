@@ -131,17 +131,18 @@ void
 get_call(struct request *r)
 {
 	struct get_params p = {.effect = {.set = false}};
-	struct param_fault fault;
 	struct uuid effect;
 	char *scope;
 
-	if (params_read(&r->rpc.doc, r->rpc.params, "", table, N_TABLE, &p, &fault))
-		call_refuse_params(r, &fault);
-	else if (call_scope(r, &scope))
-		call_refuse(r, ERR_DENIED, NULL);
-	else if (find_effect(r, &p, &effect))
+	if (!call_params(r, table, N_TABLE, &p))
+		goto out;
+	scope = call_scope(r);
+	if (!scope)
+		goto out;
+	if (find_effect(r, &p, &effect))
 		get_start(r, &p, &effect, scope);
 	else
 		free(scope);
+out:
 	params_clear(table, N_TABLE, &p);
 }

@@ -98,18 +98,16 @@ holder_call(struct request *r, const struct holder_method *m)
 {
 	const struct param *table = m->has_reason ? reason_table : lease_table;
 	struct holder_params p = {0};
-	struct param_fault fault;
 	struct pgvalue *v;
 	struct holder *h;
 	char *scope;
 
-	if (params_read(&r->rpc.doc, r->rpc.params, "", table, N_TABLE, &p, &fault)) {
-		call_refuse_params(r, &fault);
+	if (!call_params(r, table, N_TABLE, &p)) {
 		params_clear(table, N_TABLE, &p);
 		return;
 	}
-	if (call_scope(r, &scope)) {
-		call_refuse(r, ERR_DENIED, NULL);
+	scope = call_scope(r);
+	if (!scope) {
 		params_clear(table, N_TABLE, &p);
 		return;
 	}

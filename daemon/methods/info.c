@@ -58,13 +58,10 @@ void
 info_call(struct request *r)
 {
 	const struct pgpool_status *status = pgpool_status();
-	struct param_fault fault;
 	struct buf line = {0};
 
-	if (params_read(&r->rpc.doc, r->rpc.params, "", NULL, 0, NULL, &fault)) {
-		call_refuse_params(r, &fault);
+	if (!call_params(r, NULL, 0, NULL))
 		return;
-	}
 	call_log(r, NULL, "tool", NULL);
 	call_line(r, &line);
 	buf_add_char(&line, '{');

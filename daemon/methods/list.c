@@ -167,10 +167,8 @@ list_call(struct request *r)
 	int64_t before_us = 0;
 	char *scope;
 
-	if (params_read(&r->rpc.doc, r->rpc.params, "", table, N_TABLE, &p, &fault)) {
-		call_refuse_params(r, &fault);
+	if (!call_params(r, table, N_TABLE, &p))
 		goto out;
-	}
 	if (p.cursor && !read_cursor(p.cursor, &before_us, &before_id)) {
 		params_fault(&fault, "/cursor", "is none that a list has told");
 		call_refuse_params(r, &fault);
@@ -178,10 +176,9 @@ list_call(struct request *r)
 	}
 	if (p.ns && !call_namespace(r, p.ns))
 		goto out;
-	if (call_scope(r, &scope)) {
-		call_refuse(r, ERR_DENIED, NULL);
+	scope = call_scope(r);
+	if (!scope)
 		goto out;
-	}
 	list_start(r, &p, scope, before_us, p.cursor ? &before_id : NULL);
 	return;
 out:

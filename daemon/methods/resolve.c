@@ -138,17 +138,15 @@ void
 resolve_call(struct request *r)
 {
 	struct resolve_params p = {.effect = {.set = false}};
-	struct param_fault fault;
 	struct resolve *s;
 	char *scope;
 
-	if (params_read(&r->rpc.doc, r->rpc.params, "", table, N_TABLE, &p, &fault)) {
-		call_refuse_params(r, &fault);
+	if (!call_params(r, table, N_TABLE, &p)) {
 		params_clear(table, N_TABLE, &p);
 		return;
 	}
-	if (call_scope(r, &scope)) {
-		call_refuse(r, ERR_DENIED, NULL);
+	scope = call_scope(r);
+	if (!scope) {
 		params_clear(table, N_TABLE, &p);
 		return;
 	}

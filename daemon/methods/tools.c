@@ -13,15 +13,12 @@ void
 tools_call(struct request *r)
 {
 	const struct access_peer *peer = r->peer;
-	struct param_fault fault;
 	struct buf line = {0};
 	char **names;
 	size_t i, n = 0;
 
-	if (params_read(&r->rpc.doc, r->rpc.params, "", NULL, 0, NULL, &fault)) {
-		call_refuse_params(r, &fault);
+	if (!call_params(r, NULL, 0, NULL))
 		return;
-	}
 	names = xcalloc(peer->n_grants + 1, sizeof(*names));
 	for (i = 0; i < peer->n_grants; i++)
 		if (peer->grants[i].roles & r->method->roles)

@@ -9,22 +9,18 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_row effect.ledger := p_row;
-  v_fits boolean := effect.result_fits(p_result, p_bytes, p_tool.result_max, p_tool.keep_result_ms);
-  v_text text := coalesce(p_result, 'null');
+  v_kept record := effect.stored_result(p_tool, p_result, p_bytes, p_sha256, p_redacted);
 begin
   if p_row.state = 'pending' then
     v_row := effect.turn_unknown(p_row, 'unknown', 'reported failed, asking the provider first');
   end if;
   update effect.ledger l set
     outcome = 'failed', lost = false, probe_no = l.probe_no + 1, due_at = least(effect.now(), l.deadline_at),
-    result = case when v_fits then v_text end,
-    result_bytes = coalesce(p_bytes, octet_length(v_text)),
-    result_sha256 = case when not v_fits then coalesce(p_sha256, sha256(convert_to(v_text, 'UTF8'))) end,
-    result_state = (case when not v_fits then 'omitted' when p_redacted then 'redacted' else 'kept' end)::effect.result_state
+    result = v_kept.result, result_bytes = v_kept.bytes, result_sha256 = v_kept.sha256, result_state = v_kept.state
   where l.id = v_row.id and l.token = v_row.token and l.state = 'unknown'
   returning * into strict v_row;
   perform effect.note(p_row.id, 'late', p_row.attempt, 'reported failed', p_by => 'caller', p_outcome => 'failed',
-    p_result => v_text, p_bytes => p_bytes, p_sha256 => p_sha256, p_max => effect.kept_max(p_tool));
+    p_result => coalesce(p_result, 'null'), p_bytes => p_bytes, p_sha256 => p_sha256, p_max => effect.kept_max(p_tool));
   return v_row;
 end
 $$;

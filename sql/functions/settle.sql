@@ -9,16 +9,13 @@ as $$
 declare
   v_now timestamptz := effect.now();
   v_keep_until timestamptz := greatest(p_row.keep_until, v_now + effect.ms(p_tool.keep_key_ms));
-  v_fits boolean := effect.result_fits(p_result, p_bytes, p_tool.result_max, p_tool.keep_result_ms);
-  v_text text := coalesce(p_result, 'null');
+  v_kept record := effect.stored_result(p_tool, p_result, p_bytes, p_sha256, p_redacted);
 begin
   update effect.ledger l set
     state = 'done', outcome = p_outcome, decided_by = p_by, done_at = v_now, keep_until = v_keep_until,
-    due_at = case when v_fits then least(v_now + effect.ms(p_tool.keep_result_ms), v_keep_until) else v_keep_until end,
-    result = case when v_fits then v_text end,
-    result_bytes = coalesce(p_bytes, octet_length(v_text)),
-    result_sha256 = case when not v_fits then coalesce(p_sha256, sha256(convert_to(v_text, 'UTF8'))) end,
-    result_state = (case when not v_fits then 'omitted' when p_redacted then 'redacted' else 'kept' end)::effect.result_state,
+    due_at = case when v_kept.state = 'omitted' then v_keep_until
+      else least(v_now + effect.ms(p_tool.keep_result_ms), v_keep_until) end,
+    result = v_kept.result, result_bytes = v_kept.bytes, result_sha256 = v_kept.sha256, result_state = v_kept.state,
     lease_until = null, request = null, instance = null, boot = null, ended_at = null, since = null,
     deadline_at = null, absent_at = null, absent_n = 0, lost = false
   where l.id = p_row.id and l.token = p_row.token and l.state = p_row.state;

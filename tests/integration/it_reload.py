@@ -97,11 +97,13 @@ def repeated(daemon, conn):
     daemon.set_tools(OLD)
     daemon.hup()
     wait_until(lambda: policies(conn).get('t', {}).get('lease') == '1m', 10, 'the last reload is in force')
-    fds = len(os.listdir(f'/proc/{daemon.process.pid}/fd'))
+    before = len(os.listdir(f'/proc/{daemon.process.pid}/fd'))
     for _ in range(20):
         daemon.hup()
         conn.call('info')
-    is_(len(os.listdir(f'/proc/{daemon.process.pid}/fd')), fds, 'reloads leave no descriptor')
+    # the last signal may still be at work, with a policy file open: a leak stays
+    wait_until(lambda: len(os.listdir(f'/proc/{daemon.process.pid}/fd')) == before, 10, 'as many descriptors as before')
+    ok(True, 'reloads leave no descriptor')
 
 
 def live(daemon, conn):
