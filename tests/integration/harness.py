@@ -34,10 +34,11 @@ import traceback
 import uuid
 
 __all__ = ['BUILD', 'SRC', 'SLOW', 'Cluster', 'Conn', 'Daemon', 'RpcError', 'bail_out', 'ctl', 'diag', 'done', 'folder',
-           'is_', 'isnt', 'like', 'note', 'ok', 'plan', 'program', 'request_id', 'seed', 'wait_until']
+           'is_', 'isnt', 'like', 'note', 'ok', 'plan', 'program', 'request_id', 'rounds_of', 'seed', 'wait_until']
 
 SRC = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 BUILD = os.path.abspath(os.environ.get('EFFECTD_BUILD', os.path.join(SRC, 'build')))
+TORTURE = bool(os.environ.get('EFFECTD_TORTURE'))
 SLOW = float(os.environ.get('EFFECTD_SLOW', '3' if 'ASAN_OPTIONS' in os.environ else '1'))
 PG_BIN = os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin')
 PG_USER = 'postgres'  # whom the server runs as when we are root; else ourselves
@@ -126,6 +127,11 @@ def seed():
     random.seed(value)
     note(f'seed {value} (EFFECTD_SEED={value} repeats it)')
     return value
+
+
+def rounds_of(reduced, full):
+    """How many rounds (or seconds, keys, ...) this run does: `reduced` in tests/run, `full` under make torture-PART."""
+    return full if TORTURE else reduced
 
 
 # ---- waiting, folders, programs -------------------------------------------------------------------------------------
