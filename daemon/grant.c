@@ -12,16 +12,11 @@
 #include "alloc.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <unistd.h>
 
 #define GRANT_BUCKETS_MIN 1024
-#define INSTANCE_FILE "instance"
 
 enum fate {
 	FATE_NEW,     /* just granted: nobody was told yet */
@@ -37,7 +32,9 @@ struct grant {
 	struct uuid effect, token, request;
 	bool has_request; /* and stands in by_request */
 	struct tool_policy *policy;
-	uint64_t bound; /* connection, 0 = none */
+	uint64_t bound;	  /* connection, 0 = none */
+	unsigned n_words; /* of its holder that are under way */
+	bool closed;	  /* its connection was closed during one of them */
 	LIST_ENTRY(grant) effect_link, request_link, bound_link;
 	TAILQ_ENTRY(grant) age_link;
 };
@@ -57,7 +54,6 @@ static struct ask_list *asks;
 static size_t buckets_mask;
 static TAILQ_HEAD(, grant) by_age = TAILQ_HEAD_INITIALIZER(by_age);
 static unsigned n_grants, grants_max;
-static struct uuid instance, boot;
 
 static void forget(struct grant *g);
 
@@ -76,8 +72,6 @@ grant_init(unsigned max)
 	by_request = xcalloc(n, sizeof(*by_request));
 	by_bound = xcalloc(n, sizeof(*by_bound));
 	asks = xcalloc(n, sizeof(*asks));
-	boot = uuid_random();
-	instance = boot;
 }
 
 void
@@ -103,18 +97,6 @@ grant_free(void)
 	free(asks);
 	by_effect = by_request = by_bound = NULL;
 	asks = NULL;
-}
-
-const struct uuid *
-grant_instance(void)
-{
-	return &instance;
-}
-
-const struct uuid *
-grant_boot(void)
-{
-	return &boot;
 }
 
 /* Tokens and effects are digests or random; a request is whatever its client made of it, hence all
@@ -415,72 +397,32 @@ grant_each_bound(uint64_t connection,
 		unbind(g);
 		/* cb ends the claim: told again now, its run would be of an unknown outcome */
 		g->fate = FATE_TOLD;
-		cb(arg, &effect, &token);
+		if (g->n_words > 0)
+			g->closed = true;
+		else
+			cb(arg, &effect, &token);
 	}
 }
 
-/* Reads the UUID in `path`. Returns 0, 1 (no such file), or ERR_UNAVAILABLE with *ret_error set. */
-static int
-read_instance(const char *path, struct uuid *ret, char **ret_error)
+bool
+grant_word(const struct uuid *effect, const struct uuid *token)
 {
-	char text[UUID_TEXT_BYTES + 1];
-	ssize_t n;
-	int fd, saved;
+	struct grant *g = find_effect(effect, token);
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		return 1;
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
-	saved = errno;
-	if (fd >= 0)
-		close(fd);
-	if (n < 0) {
-		*ret_error = xasprintf("cannot read '%s': %s", path, strerror(saved));
-		return ERR_UNAVAILABLE;
-	}
-	if (n != UUID_TEXT_BYTES || text[n - 1] != '\n' ||
-	    !uuid_parse(text, UUID_TEXT_BYTES - 1, ret)) {
-		*ret_error = xasprintf("'%s' does not hold one UUID and a line end", path);
-		return ERR_UNAVAILABLE;
-	}
-	return 0;
+	if (!g)
+		return false;
+	g->n_words++;
+	return true;
 }
 
-/* Under another name first: a crash in between leaves no half-written file. */
-static int
-write_instance(const char *path, const struct uuid *u, char **ret_error)
+bool
+grant_word_end(const struct uuid *effect, const struct uuid *token)
 {
-	char text[UUID_TEXT_BYTES], *temporary;
-	int fd, ok;
+	struct grant *g = find_effect(effect, token);
 
-	temporary = xasprintf("%s.new", path);
-	uuid_text(u, text);
-	text[UUID_TEXT_BYTES - 1] = '\n';
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	ok = fd >= 0 && write(fd, text, sizeof(text)) == (ssize_t)sizeof(text) && fsync(fd) == 0;
-	if (fd >= 0 && close(fd) != 0)
-		ok = 0;
-	ok = ok && rename(temporary, path) == 0;
-	if (!ok)
-		*ret_error = xasprintf("cannot write '%s': %s", path, strerror(errno));
-	free(temporary);
-	return ok ? 0 : ERR_UNAVAILABLE;
-}
-
-int
-grant_load_instance(const char *state_dir, char **ret_error)
-{
-	char *path = xasprintf("%s/" INSTANCE_FILE, state_dir);
-	struct uuid found;
-	int err;
-
-	err = read_instance(path, &found, ret_error);
-	if (err == 1) {
-		found = uuid_random();
-		err = write_instance(path, &found, ret_error);
-	}
-	if (!err)
-		instance = found;
-	free(path);
-	return err;
+	/* forgotten since: settled, or fallen out, and then its lease ends it */
+	if (!g || g->n_words == 0 || --g->n_words > 0 || !g->closed)
+		return false;
+	g->closed = false;
+	return true;
 }

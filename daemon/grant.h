@@ -22,9 +22,6 @@ struct grant;
 
 void grant_init(unsigned grants_max);
 void grant_free(void); /* what clients still hold lives until they let go */
-const struct uuid *grant_instance(void); /* UUID in state_dir */
-const struct uuid *grant_boot(void);	 /* UUID made at start */
-int grant_load_instance(const char *state_dir, char **ret_error) must_check;
 
 /*
  * A begin of this effect with this request goes to the ledger now. Returns whether p_regrant may be
@@ -76,9 +73,19 @@ struct tool_policy *grant_policy(const struct uuid *effect, const struct uuid *t
 void grant_bind(struct grant *g, uint64_t connection);
 /* Is any claim bound to it? A half-closed connection then stays open. */
 bool grant_has_bound(uint64_t connection);
-/* Calls cb for each claim bound to `connection` and unbinds it (the peer closed it). None of them
- * is told again, as cb ends it. */
+/*
+ * Calls cb for each claim bound to `connection` and unbinds it (the peer closed it). None of them
+ * is told again, as cb ends it. Where a word of the holder is under way, which came before the
+ * close, cb is not called: grant_word_end() then says that it is to be done.
+ */
 void grant_each_bound(uint64_t connection,
     void (*cb)(void *arg, const struct uuid *effect, const struct uuid *token), void *arg);
+
+/* A word of the holder (complete, release, unknown, extend) goes to the ledger. False: the claim is
+ * not known here, there is nothing to end. */
+bool grant_word(const struct uuid *effect, const struct uuid *token);
+/* The word was answered. Returns whether the claim's connection was closed meanwhile and the close
+ * is now to be told; each close is returned once. */
+bool grant_word_end(const struct uuid *effect, const struct uuid *token) must_check;
 
 #endif

@@ -13,7 +13,7 @@
 #include "client.h"
 #include "config.h"
 #include "embedded.h"
-#include "grant.h"
+#include "instance.h"
 #include "log.h"
 #include "loop.h"
 #include "method.h"
@@ -392,16 +392,19 @@ main_database_late_cb(void *arg)
 static void
 main_stop_database(void)
 {
+	drain_timer = loop_timer_new(main_database_late_cb, NULL);
 	loop_timer_set(drain_timer, DATABASE_STOP_MS);
 	embedded_stop(main_database_stopped_cb);
 	loop_run();
+	loop_timer_free(drain_timer);
+	drain_timer = NULL;
 }
 
 static void
 main_tear_down(void)
 {
 	loop_timer_free(drain_timer);
-	drain_timer = loop_timer_new(main_database_late_cb, NULL);
+	drain_timer = NULL;
 	sweeper_stop();
 	upkeep_stop();
 	client_close_all();
@@ -410,7 +413,6 @@ main_tear_down(void)
 	if (embedded)
 		main_stop_database();
 	batch_free();
-	loop_timer_free(drain_timer);
 	child_stop();
 	service_stop();
 	for (int i = 0; i < SIGNALS; i++)
@@ -487,13 +489,14 @@ main_claim_places(void)
 	rc = server_open(config, fd, &error);
 	if (rc == 0)
 		rc = state_open(config, &has_instance, &error);
-	if (rc == 0 && grant_load_instance(config->state_dir, &error) < 0)
-		rc = EX_OSERR;
 	embedded = strcmp(config->database, "embedded") == 0;
 	if (rc == 0 && embedded && embedded_start(config, has_instance, &error) < 0) {
 		embedded = false;
 		rc = EX_CONFIG;
 	}
+	/* after the database's folder is there: an instance without one is a ledger that was lost */
+	if (rc == 0 && instance_load(config->state_dir, &error) < 0)
+		rc = EX_OSERR;
 	return rc == 0 ? 0 : main_fail(rc, error);
 }
 
@@ -527,6 +530,8 @@ main_serve(void)
 	method_init(config, tools);
 	rc = main_claim_places();
 	if (rc != 0) {
+		if (embedded)
+			main_stop_database();
 		server_close();
 		state_close();
 		child_stop();

@@ -9,10 +9,7 @@
 #include "digest.h"
 #include "tool.h"
 
-/*
- * Once at start, after loop_init(). Sets up grants and waiting, too; grant_load_instance() comes
- * after it.
- */
+/* Once at start, after loop_init(). Sets up grants and waiting, too. */
 void method_init(const struct config *config, struct tool_set *tools);
 /* After a reload: both are borrowed from now on. */
 void method_use(const struct config *config, struct tool_set *tools);

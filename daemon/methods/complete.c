@@ -17,6 +17,7 @@
 #include "grant.h"
 #include "ledger.h"
 #include "loop.h"
+#include "owed.h"
 #include "result.h"
 #include "waiting.h"
 
@@ -64,6 +65,7 @@ struct complete {
 	unsigned n_redactions;
 	bool kept;	   /* counted below: it stays until it is written */
 	size_t kept_bytes; /* as counted then: the result may be redacted since */
+	bool word;	   /* owed_word_end() is to be called */
 };
 
 static unsigned n_kept;
@@ -235,6 +237,8 @@ complete_clear(struct call *call)
 		n_kept--;
 		kept_bytes -= c->kept_bytes;
 	}
+	if (c->word)
+		owed_word_end(&c->effect, &c->token);
 	free(c->scope);
 	result_clear(&c->result);
 }
@@ -293,5 +297,6 @@ complete_call(struct request *r)
 	c->outcome = p.outcome;
 	c->scope = scope;
 	c->result = result;
+	c->word = owed_word(&c->effect, &c->token);
 	complete_start(c);
 }

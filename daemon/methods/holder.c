@@ -11,6 +11,7 @@
 #include "grant.h"
 #include "ledger.h"
 #include "limits.h"
+#include "owed.h"
 #include "waiting.h"
 
 #include <stdlib.h>
@@ -41,6 +42,7 @@ struct holder {
 	const struct holder_method *method;
 	struct uuid effect, token;
 	char *reason, *scope;
+	bool word; /* owed_word_end() is to be called */
 };
 
 static void
@@ -83,6 +85,8 @@ holder_clear(struct call *c)
 {
 	struct holder *h = (struct holder *)c;
 
+	if (h->word)
+		owed_word_end(&h->effect, &h->token);
 	free(h->reason);
 	free(h->scope);
 }
@@ -117,6 +121,7 @@ holder_call(struct request *r, const struct holder_method *m)
 	h->token = p.token.value;
 	h->reason = p.reason;
 	h->scope = scope;
+	h->word = owed_word(&h->effect, &h->token);
 	v = h->call.item.columns;
 	v[HOLDER_P_ID] = pg_uuid(&h->effect);
 	v[HOLDER_P_TOKEN] = pg_uuid(&h->token);

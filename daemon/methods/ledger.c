@@ -4,7 +4,7 @@
  */
 #include "ledger.h"
 
-#include "grant.h"
+#include "instance.h"
 
 #define LIST_STATEMENT_MS 5000
 
@@ -12,15 +12,15 @@ static void
 fill_begin(struct pgvalue *scalars, int64_t db_now_us)
 {
 	scalars[0] = pg_instant(db_now_us);
-	scalars[1] = pg_uuid(grant_instance());
-	scalars[2] = pg_uuid(grant_boot());
+	scalars[1] = pg_uuid(instance_id());
+	scalars[2] = pg_uuid(instance_boot());
 }
 
 static void
 fill_release(struct pgvalue *scalars, int64_t db_now_us)
 {
 	(void)db_now_us;
-	scalars[0] = pg_uuid(grant_boot());
+	scalars[0] = pg_uuid(instance_boot());
 }
 
 const struct batch_statement ledger_begin = {

@@ -76,6 +76,19 @@ owed_closed(void *arg, const struct uuid *effect, const struct uuid *token)
 	owe(&ledger_unknown, effect, token);
 }
 
+bool
+owed_word(const struct uuid *effect, const struct uuid *token)
+{
+	return grant_word(effect, token);
+}
+
+void
+owed_word_end(const struct uuid *effect, const struct uuid *token)
+{
+	if (grant_word_end(effect, token))
+		owed_closed(NULL, effect, token);
+}
+
 unsigned
 owed_n(void)
 {

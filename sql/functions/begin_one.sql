@@ -46,7 +46,11 @@ begin
     v_change := 'lapse';
   elsif v_seen.state = 'pending' and v_seen.request = p_request and not v_seen.extended
     and v_seen.instance = p_instance
-    and (case when v_seen.boot = p_boot then p_regrant else true end) then
+    and (case when v_seen.boot = p_boot
+        then p_regrant or (p_resent and effect.regranted_by(p_id, v_seen.attempt, p_token))
+        else v_seen.boot < p_boot end) then
+    -- An earlier boot granted it, or this one and told nobody. A begin of an earlier boot that was held up until a later
+    -- one has spoken is no re-grant: whoever asks the later one was told.
     v_change := 'regrant';
   elsif v_seen.state = 'pending' then
     answer := 'busy';

@@ -13,8 +13,8 @@ begin
     perform effect.turn_unknown(p_row, 'lapsed', null);
     return 'unknown';
   end if;
-  if p_row.token <> p_token then
-    perform effect.note(p_row.id, 'regranted', p_row.attempt);
+  if p_row.token <> p_token and not effect.regranted_by(p_row.id, p_row.attempt, p_token) then
+    perform effect.note(p_row.id, 'regranted', p_row.attempt, p_detail => p_token::text);
   end if;
   update effect.ledger l set
     instance = case when l.request is not null then p_instance end,

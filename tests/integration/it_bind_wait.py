@@ -63,6 +63,13 @@ def bound(daemon, provider):
     a.send('complete', effect=run['effect'], token=run['token'], result=1)
     a.close()
     is_(wait_until(lambda: ended(conn, run['effect']), 10), 'done', 'a record that was sent before the close is kept')
+    is_(kinds(conn, run['effect']), [], 'and the close did not overtake it')
+    a = daemon.connect()
+    run = a.call('begin', tool='pay', key='last extend', bind=True)
+    a.send('extend', effect=run['effect'], token=run['token'])
+    a.close()
+    wait_until(lambda: state_of(conn, run['effect']) == 'unknown', 10, 'the close after an extend')
+    is_(kinds(conn, run['effect'])[0], 'closed', 'a close during a word that settles nothing follows it')
 
     a = daemon.connect()
     run = a.call('begin', tool='pay', key='half', bind=True)

@@ -71,6 +71,10 @@ $$;
 create function effect_test.uid(p_seed text) returns uuid
 language sql immutable as $$ select md5(p_seed)::uuid $$;
 
+-- The n-th start of a daemon: a later one is greater, as the daemon makes them.
+create function effect_test.boot(p_n integer) returns uuid
+language sql immutable as $$ select (lpad(to_hex(p_n), 12, '0') || '80008000000000000000')::uuid $$;
+
 create function effect_test.id_of(p jsonb) returns uuid
 language sql stable as $$
   select coalesce((p ->> 'id')::uuid,
@@ -148,7 +152,7 @@ begin
   from a, effect.begin(a.id, a.policy, a.key, a.fp, a.token, a.request, a.lease_ms, a.owner, a.run, a.step, a.turn, a.kept,
     a.regrant, a.within_ms, a.resent, coalesce((v_first ->> 'asked_at')::timestamptz, effect.now()),
     coalesce((v_first ->> 'instance')::uuid, effect_test.uid('instance')),
-    coalesce((v_first ->> 'boot')::uuid, effect_test.uid('boot'))) b;
+    coalesce((v_first ->> 'boot')::uuid, effect_test.boot(1))) b;
   return effect_test.answers(p, v_rows);
 end
 $$;

@@ -1,13 +1,14 @@
 -- The request id: the same call of begin gets the same grant again where nobody can have been told it, else busy.
 begin;
 select no_plan();
-create function pg_temp.again(p_more jsonb default '{}', p_key text default 'a') returns jsonb language sql as $$
-  select effect_test.begin(effect_test.e(p_key, 'new token', jsonb_build_object('request', effect_test.uid('q1')) || p_more))
+create function pg_temp.again(p_more jsonb default '{}', p_key text default 'a', p_token text default 'new token')
+returns jsonb language sql as $$
+  select effect_test.begin(effect_test.e(p_key, p_token, jsonb_build_object('request', effect_test.uid('q1')) || p_more))
 $$;
 select effect_test.begin(effect_test.e('a', 't1', jsonb_build_object('request', effect_test.uid('q1')))) \gset
 select effect_test.advance('10 s') \gset
 select is(effect_test.only(effect_test.row('a'), 'request', 'instance', 'boot'),
-  jsonb_build_object('request', effect_test.uid('q1'), 'instance', effect_test.uid('instance'), 'boot', effect_test.uid('boot')),
+  jsonb_build_object('request', effect_test.uid('q1'), 'instance', effect_test.uid('instance'), 'boot', effect_test.boot(1)),
   'a claim keeps request, instance and boot');
 
 select is(pg_temp.again() ->> 'answer', 'busy', 'same boot, told already: busy');
@@ -16,7 +17,7 @@ select is(effect_test.begin(effect_test.e('a', 't9',
   'another request: busy');
 select is(effect_test.begin(effect_test.e('a', 't9', '{"regrant": true}')) ->> 'answer', 'busy', 'no request: busy');
 select is(pg_temp.again('{"regrant": true, "fp": "other"}') ->> 'answer', 'mismatch', 'a mismatch comes before');
-select is(pg_temp.again(jsonb_build_object('instance', effect_test.uid('i2'), 'boot', effect_test.uid('b2'))) ->> 'answer',
+select is(pg_temp.again(jsonb_build_object('instance', effect_test.uid('i2'), 'boot', effect_test.boot(2))) ->> 'answer',
   'busy',
   'another instance: busy');
 
@@ -27,16 +28,35 @@ select is(effect_test.only(pg_temp.again('{"regrant": true}'), 'answer', 'attemp
     'lease_until', effect.now() + interval '50 s', 'on_error', 'unknown'),
   'same boot, told nobody: the same token with the rest of the lease');
 select is(effect_test.kinds('a'), 'refused,regranted', 'it leaves an event');
-select is(effect_test.only(pg_temp.again(jsonb_build_object('boot', effect_test.uid('b2'))), 'answer', 'token'),
+select is(effect_test.only(pg_temp.again(jsonb_build_object('boot', effect_test.boot(2)), p_token => 'second'), 'answer',
+    'token'),
   jsonb_build_object('answer', 'run', 'token', effect_test.uid('a t1')), 'another boot of the same instance: the same token');
-select is(effect_test.row('a') ->> 'boot', effect_test.uid('b2')::text, 'the row is that boot''s now');
-select is(pg_temp.again(jsonb_build_object('boot', effect_test.uid('b2'))) ->> 'answer', 'busy', 'and once more: busy');
+select is(effect_test.row('a') ->> 'boot', effect_test.boot(2)::text, 'the row is that boot''s now');
+select is(pg_temp.again(jsonb_build_object('boot', effect_test.boot(2))) ->> 'answer', 'busy', 'and once more: busy');
 select is((effect_test.row('a') ->> 'attempt')::int, 1, 'all of it was one attempt');
+
+-- A begin of the dead boot, held up on its backend until the next boot has spoken (told again to this caller above).
+select is(pg_temp.again('{"regrant": true}') ->> 'answer', 'busy', 'an earlier boot''s begin comes too late');
+select is(effect_test.row('a') ->> 'boot', effect_test.boot(2)::text, 'the row stays with the later boot');
+select is(pg_temp.again(jsonb_build_object('boot', effect_test.boot(2))) ->> 'answer', 'busy',
+  'so that the later boot does not tell its own grant again');
+
+-- A re-grant after a restart whose answer was lost with its connection: it is sent again and finds its own first try.
+select is(effect_test.only(pg_temp.again(jsonb_build_object('boot', effect_test.boot(3)), p_token => 'third'), 'answer',
+    'token'),
+  jsonb_build_object('answer', 'run', 'token', effect_test.uid('a t1')), 'a third boot: the same token');
+select is(effect_test.only(pg_temp.again(jsonb_build_object('boot', effect_test.boot(3), 'resent', true), p_token => 'third'),
+    'answer', 'token'),
+  jsonb_build_object('answer', 'run', 'token', effect_test.uid('a t1')), 'sent again: the same, not busy against itself');
+select is(effect_test.begin(effect_test.e('a', 'another', jsonb_build_object('boot', effect_test.boot(3),
+  'resent', true, 'request', effect_test.uid('q1')))) ->> 'answer', 'busy', 'another begin that is sent again: busy');
+select is(effect_test.kinds('a'), 'refused,regranted,regranted,regranted', 'one event for each time it was told');
 
 -- in a batch
 select effect_test.begin(effect_test.e('n', 'nt')) \gset
 select is((select jsonb_agg(x -> 'answer')
-  from jsonb_array_elements(effect_test.begin(jsonb_build_array(effect_test.e('new', 'x1'),
+  from jsonb_array_elements(effect_test.begin(jsonb_build_array(effect_test.e('new', 'x1',
+      jsonb_build_object('boot', effect_test.boot(3))),
     effect_test.e('a', 'x2', jsonb_build_object('request', effect_test.uid('q1'), 'regrant', true)),
       effect_test.e('n', 'x3')))) x),
   '["run", "run", "busy"]', 'a re-grant in a batch leaves its neighbours alone');
