@@ -494,7 +494,7 @@ main_claim_places(void)
 		embedded = false;
 		rc = EX_CONFIG;
 	}
-	/* after the database's folder is there: an instance without one is a ledger that was lost */
+	/* after the database's folder is there: an instance without one is a lost ledger */
 	if (rc == 0 && instance_load(config->state_dir, &error) < 0)
 		rc = EX_OSERR;
 	return rc == 0 ? 0 : main_fail(rc, error);

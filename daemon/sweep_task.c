@@ -3,7 +3,7 @@
  * ledger; then it ends.
  *
  * Promises: a bounded number runs at a time, no more of it by one tool than leaves room for the
- * others; every probe that was taken is answered, `inconclusive` if it could not even be started,
+ * others; every probe that was taken is answered, `unstarted` if it could not even be started,
  * `unasked` if its tool had too many under way; a result is stored only as the row's own policy
  * allows; commands come from this host's files. Owns its tasks; holds a reference to each one's
  * policy.
@@ -55,12 +55,13 @@ struct task {
 	int64_t queued_ms;
 	/* what is told: */
 	enum probe_verdict verdict;
-	bool unasked; /* there was no room to ask: the ledger's word for what is no verdict */
+	const char *no_verdict; /* why nobody was asked, in the ledger's word; NULL = verdict */
 	bool taken;
 	char *reason; /* NULL = none */
 	struct result result;
 };
 
+static const char unasked[] = "unasked", unstarted[] = "unstarted";
 static TAILQ_HEAD(, task) tasks = TAILQ_HEAD_INITIALIZER(tasks);
 static void (*ended_cb)(void);
 static unsigned probes_max = PROBES_MAX, notices_max = NOTICES_MAX;
@@ -156,6 +157,12 @@ task_end(struct task *t)
 	free(t);
 }
 
+static const char *
+verdict_word(const struct task *t)
+{
+	return t->no_verdict ? t->no_verdict : probe_verdict_name(t->verdict);
+}
+
 static void
 task_log(const struct task *t, const char *event, const char *what, const char *state)
 {
@@ -184,9 +191,9 @@ task_told_cb(struct batch_item *item, int err, const struct batch_row *row)
 {
 	struct task *t = (struct task *)(void *)item;
 	bool probe = t->kind == TASK_PROBE;
-	const char *what = probe ? probe_verdict_name(t->verdict) : t->taken ? "yes" : "no";
+	const char *what = probe ? verdict_word(t) : t->taken ? "yes" : "no";
 
-	if (err == 0 && t->unasked) {
+	if (err == 0 && t->no_verdict == unasked) {
 		/* no news to anybody, and there may be thousands: neither a line nor a wake-up */
 	} else if (err == 0) {
 		task_log(t, probe ? "verdict" : "notified", what,
@@ -224,7 +231,7 @@ task_verdict(struct task *t)
 	columns[0] = pg_uuid(&t->order.effect);
 	columns[1] = pg_int4(t->order.attempt);
 	columns[2] = pg_int4(t->order.probe_no);
-	columns[3] = pg_text(t->unasked ? "unasked" : probe_verdict_name(t->verdict));
+	columns[3] = pg_text(verdict_word(t));
 	columns[4] = pg_text(t->reason);
 	result_fill(&t->result, &policy, columns + 5);
 	task_tell(t, &verdict_statement);
@@ -233,17 +240,9 @@ task_verdict(struct task *t)
 /* A reported failure waits for one word of the provider, and absents count in a row: an
  * `inconclusive` that nobody said would decide the one and break the other. */
 static void
-task_unasked(struct task *t)
+task_no_verdict(struct task *t, const char *word, const char *why)
 {
-	t->unasked = true;
-	t->reason = xstrdup("too many probes of the tool are under way");
-	task_verdict(t);
-}
-
-static void
-task_inconclusive(struct task *t, const char *why)
-{
-	t->verdict = PROBE_INCONCLUSIVE;
+	t->no_verdict = word;
 	t->reason = xstrdup(why);
 	task_verdict(t);
 }
@@ -363,7 +362,7 @@ task_ask(struct task *t, const char *kept)
 		t->state = TASK_RUNS;
 		return;
 	}
-	task_inconclusive(t, why);
+	task_no_verdict(t, unstarted, why);
 	free(why);
 }
 
@@ -378,9 +377,9 @@ sweep_task_probe(const struct sweep_order *order, struct tool_set *tools)
 	if (policy)
 		t->policy = tool_ref(policy);
 	if (!policy)
-		task_inconclusive(t, "this host has no policy of the tool");
+		task_no_verdict(t, unstarted, "this host has no policy of the tool");
 	else if (!task_tool_has_share(t))
-		task_unasked(t);
+		task_no_verdict(t, unasked, "too many probes of the tool are under way");
 	else
 		task_ask(t, order->kept);
 }

@@ -95,7 +95,7 @@ begin
         when l.state = 'pending' and l.lease_until > v_now then 'busy'
       end,
       l.attempt, l.keep_until, l.state::text, l.claimed_at, l.lease_until, l.owner, l.outcome::text, l.decided_by::text,
-      l.done_at, l.result, l.result_state::text, l.result_bytes, l.result_sha256
+      l.done_at, l.result, effect.result_now(l.result_state, l.due_at, v_now), l.result_bytes, l.result_sha256
     from unnest(p_id, p_fingerprint, p_request, p_resent)
         with ordinality as u(id, fingerprint, request, resent, ord)
       left join effect.ledger l on l.id = u.id
@@ -105,6 +105,9 @@ begin
     if answer is null then
       v_rest := v_rest || ord;
     else
+      if result_state = 'expired' then
+        result := null;
+      end if;
       return next;
     end if;
   end loop;

@@ -118,8 +118,8 @@ begin
     outcome := v_seen.outcome;
     decided_by := v_seen.decided_by;
     done_at := v_seen.done_at;
-    result := v_seen.result;
-    result_state := v_seen.result_state;
+    result_state := effect.result_now(v_seen.result_state, v_seen.due_at, v_now);
+    result := case when result_state <> 'expired' then v_seen.result end;
     result_bytes := v_seen.result_bytes;
     result_sha256 := v_seen.result_sha256;
   end if;

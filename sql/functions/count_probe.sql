@@ -1,5 +1,6 @@
--- An absent or inconclusive word of the newest probe about a locked unknown row: counted, or not, and the next probe
--- appointed. Back-off grows along the policy's list with up to a fifth of jitter; never past the deadline.
+-- An absent, inconclusive or unstarted word of the newest probe about a locked unknown row: counted, or not, and the next
+-- probe appointed. Back-off grows along the policy's list with up to a fifth of jitter; never past the deadline. A probe
+-- that could not be started says nothing about the provider: absents before and after it are still in a row.
 create or replace function effect.count_probe(p_row effect.ledger, p_tool effect.tool, p_verdict text, p_reason text)
 returns void
 language plpgsql volatile
@@ -22,8 +23,8 @@ begin
   end if;
   update effect.ledger l set
     due_at = least(v_next, l.deadline_at),
-    absent_n = case when v_counts then l.absent_n + 1 when p_verdict = 'absent' then l.absent_n else 0 end,
-    absent_at = case when v_counts then l.probe_at when p_verdict = 'absent' then l.absent_at end
+    absent_n = case when v_counts then l.absent_n + 1 when p_verdict in ('absent', 'unstarted') then l.absent_n else 0 end,
+    absent_at = case when v_counts then l.probe_at when p_verdict in ('absent', 'unstarted') then l.absent_at end
   where l.id = p_row.id and l.token = p_row.token and l.state = 'unknown';
   perform effect.note(p_row.id, case p_verdict when 'absent' then 'verdict' else 'probe' end, p_row.attempt,
     concat_ws(': ', p_verdict || case when p_verdict = 'absent' and not v_counts then ' (too early to count)' else '' end,

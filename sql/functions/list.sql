@@ -21,7 +21,7 @@ begin
   return query
   select l.id, t.namespace, t.name, l.key, l.fingerprint, l.state::text, l.attempt, l.owner, l.run, l.step,
     l.claimed_at, l.lease_until, l.since, l.due_at, l.done_at, case when l.state = 'done' then l.outcome::text end,
-    l.decided_by::text, case when l.state = 'done' then l.result_state::text end,
+    l.decided_by::text, case when l.state = 'done' then effect.result_now(l.result_state, l.due_at, v_now) end,
     case when l.state = 'done' then l.result_bytes end, case when l.state = 'done' then l.result_sha256 end,
     l.keep_until
   from effect.ledger l join effect.tool t on t.version = l.policy

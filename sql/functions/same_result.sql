@@ -8,7 +8,8 @@ as $$
 declare
   v_text text := coalesce(p_result, 'null');
 begin
-  if p_row.result_state = 'expired' or (p_row.result_state = 'redacted' and p_bytes is not null) then
+  if (p_row.state = 'done' and effect.result_now(p_row.result_state, p_row.due_at, effect.now()) = 'expired')
+    or (p_row.result_state = 'redacted' and p_bytes is not null) then
     return true; -- what is left cannot be compared: same token and outcome suffice
   elsif p_row.result_state in ('kept', 'redacted') and p_bytes is null then
     return v_text = p_row.result collate "C";

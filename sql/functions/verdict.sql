@@ -1,5 +1,6 @@
--- effect.verdict: what a probe found out. One row out per row in. p_verdict: landed, failed, absent, inconclusive, or
--- unasked (the probe was taken, and nobody could ask it now).
+-- effect.verdict: what a probe found out. One row out per row in. p_verdict: landed, failed, absent, inconclusive; or, where
+-- the probe was taken and nobody was asked: unasked (no room now: its turn comes again in a moment) and unstarted (it could
+-- not be started, for this reason: a step of the back-off).
 -- answer: ok (the row was decided or its probe counted) | event (kept, nothing changed) | conflict (an earlier attempt
 -- landed) | not_found | retry.
 create or replace function effect.verdict(

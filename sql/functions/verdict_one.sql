@@ -16,9 +16,9 @@ declare
   v_tool effect.tool;
   v_outcome effect.outcome := case p_verdict when 'landed' then 'succeeded' when 'failed' then 'failed' end;
   v_text text := case when v_outcome is not null and p_bytes is null then coalesce(p_result, 'null') end;
-  v_kind text := case when p_verdict = 'inconclusive' then 'probe' else 'verdict' end;
+  v_kind text := case when p_verdict in ('inconclusive', 'unstarted') then 'probe' else 'verdict' end;
 begin
-  if p_verdict not in ('landed', 'failed', 'absent', 'inconclusive', 'unasked') then
+  if p_verdict not in ('landed', 'failed', 'absent', 'inconclusive', 'unasked', 'unstarted') then
     raise exception 'verdict "%" is none', p_verdict using errcode = 'ZE003';
   end if;
   v_hold := effect.hold(p_id, null, null);
@@ -44,7 +44,7 @@ begin
       p_redacted);
     answer := 'conflict';
   elsif p_attempt = v_row.attempt and v_row.state = 'unknown' and v_row.outcome is not null
-    and (v_outcome is not null or p_probe_no = v_row.probe_no) then
+    and (v_outcome is not null or (p_probe_no = v_row.probe_no and p_verdict <> 'unstarted')) then
     -- The caller reported `failed`; this is the one word it waited for.
     perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason), p_by => 'probe',
       p_outcome => v_outcome);

@@ -302,7 +302,8 @@ START_TEST(lost_run_of_a_claim_that_its_close_ends_is_not_told_again)
 }
 END_TEST
 
-/* Told at once it would go beside a complete on another connection to the ledger, and might overtake it. */
+/* Told at once it would go to the ledger beside a complete, on another connection, and might
+ * overtake it. */
 START_TEST(close_waits_for_the_words_before_it)
 {
 	struct grant *g = granted(1, 2, 3);

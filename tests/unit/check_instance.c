@@ -1,4 +1,5 @@
-/* Who the daemon is: one instance for ever, a later boot at each start, and no guess where a file is not ours. */
+/* Who the daemon is: one instance for ever, a later boot at each start, and no guess where a file
+ * is not ours. */
 #include "instance.h"
 #include "tap.h"
 

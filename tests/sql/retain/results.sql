@@ -10,7 +10,13 @@ select effect_test.advance('9.999999 s') \gset
 select is(to_jsonb(r), '{"dropped": 0, "deleted": 0}', 'a moment before: nothing') from effect.retain(100) r;
 select is(pg_temp.replay(), 'replay kept {"r":1}', 'replayed');
 select effect_test.advance('0.000001 s') \gset
-select is(to_jsonb(r), '{"dropped": 1, "deleted": 0}', 'keep_result after the end: the result is dropped')
+select is(pg_temp.replay(), 'replay expired', 'keep_result after the end: expired, swept or not');
+select is(effect_test.only(effect_test.get(effect_test.e('a', 'x', '{"tool": "short"}')), 'result', 'result_state', 'result_bytes'),
+  '{"result_state": "expired", "result_bytes": 7}', 'get says so, too');
+select is((select l.result_state from effect.list(null, null, 'short', null, null, null, 10, null, null) l), 'expired', 'and list');
+select is(effect_test.complete(effect_test.e('a', 't1', '{"tool": "short", "result": "2"}')) ->> 'answer', 'ok',
+  'the same token and outcome are then enough to be already');
+select is(to_jsonb(r), '{"dropped": 1, "deleted": 0}', 'the result is dropped')
   from effect.retain(100) r;
 select is(pg_temp.replay(), 'replay expired', 'and replayed as expired');
 select is(effect_test.only(effect_test.row('a', 'short'), 'result_bytes', 'due_at'),
