@@ -27,7 +27,7 @@
 #define PAUSE_FIRST_MS 10
 #define PAUSE_LAST_MS 250
 #define DEADLINE_GRAIN_MS 10 /* items may end so much late: what expires together ends together */
-#define LOSSES_MAX 3	     /* so often a lot may lose its connection before it is halved */
+#define TRIES_MAX 3	     /* so often a lot may come back before it is halved */
 #define QUEUES_MAX 64
 
 TAILQ_HEAD(items, batch_item);
@@ -50,8 +50,7 @@ struct queue {
 };
 
 static struct queue queues[QUEUES_MAX];
-static unsigned n_queues, next_queue;
-static unsigned batch_max;
+static unsigned n_queues, next_queue, batch_max;
 static unsigned n_queued, n_in_flight;
 static bool slow_in_flight;
 static struct loop_timer *timer;
@@ -281,17 +280,18 @@ lot_unfit(struct batch_lot *lot, const struct pgconn_answer *a)
 	lot_end(lot, ERR_INTERNAL);
 }
 
-/* No Sync came. The first time it goes again at once; one that keeps losing its backend is taken
- * apart. */
+/* No Sync came (then the first time it goes again at once), or others were at its rows. What keeps
+ * coming back is taken apart: one entry may be why, and must not take its neighbours along. */
 static void
-lot_lost(struct batch_lot *lot)
+lot_again(struct batch_lot *lot, bool lost)
 {
-	int64_t in_ms = lot->n_tries++ ? pause_ms(lot->n_tries) : 0;
+	unsigned n = ++lot->n_tries;
+	int64_t in_ms = lost && n == 1 ? 0 : pause_ms(lost || lot->n == 1 ? n : 1);
 
-	if (lot->n_tries > LOSSES_MAX && lot->n > 1)
-		lot_halve(lot, true, in_ms);
+	if (n > TRIES_MAX && lot->n > 1)
+		lot_halve(lot, lost, in_ms);
 	else
-		lot_back(lot, true, in_ms);
+		lot_back(lot, lost, in_ms);
 }
 
 static void
@@ -305,17 +305,19 @@ lot_refused(struct batch_lot *lot, struct pgconn *c, const struct pgconn_answer 
 			    "\"%s\" does not fit the schema (%s): %s, checking it and trying again",
 			    lot->queue->statement->name, a->sqlstate, a->message);
 		pgpool_recheck(c);
-		lot_back(lot, false, pause_ms(++lot->n_tries));
-		break;
+		/* fallthrough */
 	case BATCH_AGAIN:
 		lot_back(lot, false, pause_ms(++lot->n_tries));
+		break;
+	case BATCH_CONTENDED:
+		lot_again(lot, false);
 		break;
 	case BATCH_READ_ONLY:
 		lot_back(lot, false, pause_ms(++lot->n_tries));
 		pgpool_drop(c, a->message);
 		break;
 	case BATCH_DROP:
-		lot_lost(lot);
+		lot_again(lot, true);
 		pgpool_drop(c, a->message);
 		break;
 	case BATCH_TIMED_OUT:
@@ -338,7 +340,7 @@ answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 		slow_in_flight = false;
 	if (a->end == PGCONN_LOST ||
 	    fault_point("batch.answered")) /* fail: the answer did not come */
-		lot_lost(lot);
+		lot_again(lot, true);
 	else if (a->end == PGCONN_ERROR)
 		lot_refused(lot, c, a);
 	else if (a->warning && kind == BATCH_WRITE) {
@@ -545,9 +547,7 @@ queue_of(const struct batch_statement *statement)
 			return &queues[i];
 	assert(n_queues < QUEUES_MAX);
 	q = &queues[n_queues++];
-	q->statement = statement;
-	q->open = NULL;
-	q->lots_turn = false;
+	*q = (struct queue){.statement = statement};
 	TAILQ_INIT(&q->lots);
 	return q;
 }

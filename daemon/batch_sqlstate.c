@@ -10,10 +10,10 @@ static const struct {
 	const char *prefix;
 	enum batch_action action;
 } table[] = {
-    {"40", BATCH_AGAIN},    /* serialization, deadlock */
-    {"55P03", BATCH_AGAIN}, /* lock not available */
-    {"55006", BATCH_AGAIN}, /* object in use */
-    {"57014", BATCH_AGAIN}, /* somebody cancelled it before the commit */
+    {"40", BATCH_CONTENDED},	/* serialization, deadlock */
+    {"55P03", BATCH_CONTENDED}, /* lock not available */
+    {"55006", BATCH_AGAIN},	/* object in use */
+    {"57014", BATCH_AGAIN},	/* somebody cancelled it before the commit */
     {"26000",
 	BATCH_AGAIN}, /* a pooler that forgets prepared statements: pgconn stops to use them */
     {"42P05", BATCH_AGAIN},

@@ -6,6 +6,7 @@
 
 enum batch_action {
 	BATCH_AGAIN,	 /* nothing is wrong with it: after a pause */
+	BATCH_CONTENDED, /* others are at its rows: again, and apart if that goes on */
 	BATCH_RECHECK,	 /* the schema changes under us: look at it, then again */
 	BATCH_READ_ONLY, /* not this server: elsewhere */
 	BATCH_DROP,	 /* the connection is of no use: elsewhere, as one that was lost */

@@ -109,6 +109,25 @@ START_TEST(serialization_failures_and_deadlocks_are_tried_again_unseen)
 }
 END_TEST
 
+/* cases 7 and 100: one entry that fails without end ends alone, in time */
+START_TEST(an_entry_whose_row_is_never_free_spares_its_neighbours)
+{
+	start(2, 5000);
+	until(is_up);
+	add_plain(100);
+	add_to(&act, "contended", 2000);
+	add_plain(27);
+	until(all_done);
+	check_all();
+	for (unsigned i = 0; i < n_entries; i++) {
+		ck_assert_int_eq(entries[i].err, i == 100 ? ERR_UNAVAILABLE : 0);
+		ck_assert_int_le(entries[i].done_ms, entries[100].done_ms - (i == 100 ? 0 : 500));
+	}
+	ck_assert_int_eq(cluster_number("select count(*) from t.entry"), 127);
+	stop();
+}
+END_TEST
+
 START_TEST(errors_do_not_pile_up_prepared_statements)
 {
 	start(1, 5000);
@@ -393,6 +412,7 @@ main(void)
 	tcase_add_test(tc, a_big_result_among_twenty_comes_whole);
 	tcase_add_test(tc, an_answer_lost_behind_the_commit_is_asked_for_again);
 	tcase_add_test(tc, serialization_failures_and_deadlocks_are_tried_again_unseen);
+	tcase_add_test(tc, an_entry_whose_row_is_never_free_spares_its_neighbours);
 	tcase_add_test(tc, errors_do_not_pile_up_prepared_statements);
 	tcase_add_test(tc, statements_that_are_gone_are_sent_whole_from_then_on);
 	tcase_add_test(tc, a_function_made_anew_is_called_by_statements_prepared_before);

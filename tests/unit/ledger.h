@@ -43,6 +43,7 @@ static const char setup_sql[] =
     "  when 'warn' then if t.once() then raise warning 'committed locally'; end if;"
     "  when 'serial' then if t.once() then raise serialization_failure; end if;"
     "  when 'deadlock' then if t.once() then raise deadlock_detected; end if;"
+    "  when 'contended' then raise serialization_failure;"
     "  when 'readonly' then if t.once() then raise read_only_sql_transaction; end if;"
     "  when 'nofunction' then if t.once() then raise undefined_function; end if;"
     "  when 'diskfull' then if t.once() then raise disk_full; end if;"
