@@ -40,7 +40,10 @@ SRC = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)
 BUILD = os.path.abspath(os.environ.get('EFFECTD_BUILD', os.path.join(SRC, 'build')))
 TORTURE = bool(os.environ.get('EFFECTD_TORTURE'))
 SLOW = float(os.environ.get('EFFECTD_SLOW', '3' if 'ASAN_OPTIONS' in os.environ else '1'))
+# where the server's programs are, and psql and its like (another folder where the server comes without them)
 PG_BIN = os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin')
+PG_CLIENT_BIN = os.environ.get('PG_CLIENT_BIN', PG_BIN if os.path.exists(os.path.join(PG_BIN, 'psql')) else
+                               '/usr/lib/postgresql/15/bin')
 PG_USER = 'postgres'  # whom the server runs as when we are root; else ourselves
 POLL_S = 0.01
 
@@ -297,7 +300,7 @@ class Cluster:
 
     def psql(self, *commands, database='effectd', user='postgres'):
         """Each command in turn (own transaction each); the text of what they return, fields by |, no final newline."""
-        argv = [os.path.join(PG_BIN, 'psql'), '-h', self.dir, '-U', user, '-d', database, '-XAtq', '-v', 'ON_ERROR_STOP=1']
+        argv = [os.path.join(PG_CLIENT_BIN, 'psql'), '-h', self.dir, '-U', user, '-d', database, '-XAtq', '-v', 'ON_ERROR_STOP=1']
         for command in commands:
             argv += ['-c', command]
         done_ = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd='/')

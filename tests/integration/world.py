@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 
-from harness import PG_BIN, SLOW, Conn, RpcError, folder, wait_until
+from harness import PG_CLIENT_BIN, SLOW, Conn, RpcError, folder, wait_until
 
 LEASE_S = 2 * SLOW
 SETTLE_S = 1 * SLOW
@@ -327,7 +327,7 @@ class Session:
     """A psql that stays: its transaction is open until it is told otherwise."""
 
     def __init__(self, cluster):
-        argv = [os.path.join(PG_BIN, 'psql'), '-h', cluster.dir, '-U', 'postgres', '-d', 'effectd', '-XAtq']
+        argv = [os.path.join(PG_CLIENT_BIN, 'psql'), '-h', cluster.dir, '-U', 'postgres', '-d', 'effectd', '-XAtq']
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd='/')
 
     def do(self, *commands):
