@@ -160,6 +160,20 @@ client_out_compact(struct client_out *o)
 	}
 }
 
+static ssize_t
+client_out_send(const struct client_out *o)
+{
+	size_t n = client_out_waiting(o);
+	ssize_t n_sent;
+
+	if (fault_due("client.half"))
+		n = (n + 1) / 2;
+	n_sent = send(o->fd, o->data.data + o->at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n_sent >= 0)
+		fault_point("client.half");
+	return n_sent;
+}
+
 enum client_out_result
 client_out_write(struct client_out *o)
 {
@@ -167,8 +181,7 @@ client_out_write(struct client_out *o)
 		ssize_t n;
 
 		fault_point("client.send");
-		n = send(o->fd, o->data.data + o->at, client_out_waiting(o),
-		    MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = client_out_send(o);
 		if (n >= 0) {
 			fault_point("client.sent");
 			client_out_taken(o, (size_t)n);

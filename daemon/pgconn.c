@@ -13,6 +13,7 @@
  */
 #include "pgconn.h"
 #include "alloc.h"
+#include "fault.h"
 #include "log.h"
 #include "loop.h"
 
@@ -228,6 +229,7 @@ take_result(struct pgconn *c, PGresult *result)
 			c->n_confirmed++;
 		/* fall through */
 	case PGRES_TUPLES_OK:
+		fault_point("pgconn.rows");
 		PQclear(c->result);
 		c->result = result;
 		return false;

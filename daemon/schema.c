@@ -11,6 +11,7 @@
 #include "alloc.h"
 #include "buf.h"
 #include "digest.h"
+#include "fault.h"
 #include "job.h"
 #include "schema_files.h"
 
@@ -110,8 +111,10 @@ run_files(PGconn *pq, const struct schema_file *files, size_t n, char **ret_erro
 {
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err; i++)
+	for (size_t i = 0; i < n && !err; i++) {
 		err = run(pq, files[i].name, files[i].text, ret_error);
+		fault_point("schema.step");
+	}
 	return err;
 }
 
@@ -141,6 +144,7 @@ run_migration(PGconn *pq, const struct schema_file *file, char **ret_error)
 	char sql[128];
 	int err = run(pq, file->name, file->text, ret_error);
 
+	fault_point("schema.step");
 	if (err)
 		return err;
 	snprintf(sql, sizeof sql, "insert into effect.schema_version (version) values (%d)",
@@ -214,8 +218,11 @@ schema_migrate(const char *conninfo, char **ret_error)
 		err = run(pq, "lock", LOCK_SQL, ret_error);
 	if (!err)
 		err = upgrade(pq, ret_error);
-	if (!err)
+	if (!err) {
+		fault_point("schema.commit");
 		err = run(pq, "commit", "commit", ret_error);
+		fault_point("schema.committed");
+	}
 	PQfinish(pq); /* rolls back what was not committed */
 	return err;
 }

@@ -359,6 +359,7 @@ task_ask(struct task *t, const char *kept)
 
 	t->probe = probe_start(&ask, task_probe_cb, t, &why);
 	if (t->probe) {
+		fault_point("probe.started");
 		t->state = TASK_RUNS;
 		return;
 	}
@@ -412,6 +413,7 @@ task_send(struct task *t)
 
 	t->notify = notify_send(t->argv, &notice, task_notify_cb, t, &why);
 	if (t->notify) {
+		fault_point("notice.started");
 		t->state = TASK_RUNS;
 		return;
 	}
