@@ -277,12 +277,23 @@ json_text_ref(const char *text, uint32_t start, uint32_t end, uint32_t node)
 	return ref;
 }
 
-/* A name's unescaped bytes, one after the other; -1 at the end. */
+/*
+ * A name's unescaped bytes, one after the other; -1 at the end. In a name that is not escaped, as
+ * one that is looked for, a backslash is itself.
+ */
 struct reader {
 	const char *p, *end;
+	bool escaped;
 	char pending[4];
 	uint8_t n_pending, n_read;
 };
+
+static struct reader
+reader_of(const struct json_ref *ref)
+{
+	return (struct reader){
+	    .p = ref->name, .end = ref->name + ref->len, .escaped = ref->escaped};
+}
 
 static int
 read_byte(struct reader *r)
@@ -290,6 +301,8 @@ read_byte(struct reader *r)
 	if (r->n_read == r->n_pending) {
 		if (r->p == r->end)
 			return -1;
+		if (!r->escaped)
+			return (uint8_t)*r->p++;
 		r->n_pending = (uint8_t)json_text_next(&r->p, r->end, r->pending);
 		r->n_read = 0;
 	}
@@ -309,8 +322,7 @@ utf16_weight(int byte)
 int
 json_text_cmp(const struct json_ref *a, const struct json_ref *b)
 {
-	struct reader ra = {.p = a->name, .end = a->name + a->len};
-	struct reader rb = {.p = b->name, .end = b->name + b->len};
+	struct reader ra = reader_of(a), rb = reader_of(b);
 	uint32_t n = a->len < b->len ? a->len : b->len, i = 0;
 	int ca, cb;
 
@@ -339,7 +351,7 @@ json_text_equal(const struct json_ref *a, const struct json_ref *b)
 bool
 json_text_is_token(const struct json_ref *name, const char *token, size_t len)
 {
-	struct reader r = {.p = name->name, .end = name->name + name->len};
+	struct reader r = reader_of(name);
 	const char *end = token + len;
 	char c;
 

@@ -45,6 +45,12 @@ START_TEST(members_are_found_by_what_their_names_spell)
 	ck_assert_uint_eq(len, 6);
 	ck_assert_int_eq(memcmp(s, "tool\0x", 7), 0);
 	free(s);
+	/* a backslash in the name that is looked for is one, whatever it would escape in JSON */
+	accept("{\"\\n\":1,\"x\\\\n000z\":2,\"\\\\q\":3}");
+	ck_assert_uint_eq(json_member(&doc, 0, "\n"), 1);
+	ck_assert_uint_eq(json_member(&doc, 0, "x\\n000z"), 2);
+	ck_assert_uint_eq(json_member(&doc, 0, "\\q"), 3);
+	ck_assert_uint_eq(json_member(&doc, 0, "\\n"), 0);
 
 	/* RFC 6901, section 5 */
 	accept("{\"foo\":[\"bar\",\"baz\"],\"\":0,\"a/"
