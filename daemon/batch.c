@@ -11,6 +11,7 @@
 #include "batch.h"
 #include "alloc.h"
 #include "batch_build.h"
+#include "batch_lot.h"
 #include "batch_row.h"
 #include "batch_sqlstate.h"
 #include "fault.h"
@@ -23,70 +24,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define PAUSE_FIRST_MS 10
-#define PAUSE_LAST_MS 250
+#define GATHER_N 64 /* so many entries go at once on any free connection */
+#define GATHER_MS 5 /* fewer wait for an answer, but no longer than this */
 #define DEADLINE_GRAIN_MS 10 /* items may end so much late: what expires together ends together */
 #define TRIES_MAX 3	     /* so often a lot may come back before it is halved */
 #define QUEUES_MAX 64
 
-TAILQ_HEAD(items, batch_item);
-
-struct batch_lot {
-	TAILQ_ENTRY(batch_lot) link;
-	struct queue *queue;
-	struct items items;
-	unsigned n;
-	unsigned n_tries;
-	int64_t not_before_ms;
-	bool sent; /* its answer is awaited */
-};
-
-struct queue {
+struct batch_queue {
 	const struct batch_statement *statement;
 	struct batch_lot *open;	      /* what was added; NULL if nothing */
+	int64_t open_since_ms;	      /* when its first entry was */
 	TAILQ_HEAD(, batch_lot) lots; /* what came back, oldest first */
 	bool lots_turn;		      /* fairness between the two */
 };
 
-static struct queue queues[QUEUES_MAX];
+static struct batch_queue queues[QUEUES_MAX];
 static unsigned n_queues, next_queue, batch_max;
-static unsigned n_queued, n_in_flight;
+static unsigned n_queued, n_in_flight, n_lots_in_flight, lots_at_once;
 static bool slow_in_flight;
 static struct loop_timer *timer;
 static int64_t wake_ms = INT64_MAX; /* when `timer` is due */
-static struct items ending = TAILQ_HEAD_INITIALIZER(ending);
+static struct batch_items ending = TAILQ_HEAD_INITIALIZER(ending);
 static struct batch_item **by_ordinal;
 static int *row_of;
 
 /* ---- lots ---- */
-
-static struct batch_lot *
-lot_new(struct queue *q)
-{
-	struct batch_lot *lot = xcalloc(1, sizeof *lot);
-
-	lot->queue = q;
-	TAILQ_INIT(&lot->items);
-	return lot;
-}
-
-static void
-lot_put(struct batch_lot *lot, struct batch_item *item)
-{
-	TAILQ_INSERT_TAIL(&lot->items, item, link);
-	item->lot = lot;
-	lot->n++;
-}
-
-static void
-lot_take(struct batch_lot *lot, struct batch_item *item)
-{
-	assert(item->lot == lot && lot->n > 0);
-	TAILQ_REMOVE(&lot->items, item, link);
-	item->lot = NULL;
-	lot->n--;
-}
 
 /* Takes a queued lot that has become empty out of its queue. */
 static void
@@ -109,16 +73,6 @@ wake_at(int64_t at_ms)
 		return;
 	wake_ms = at_ms;
 	loop_timer_set(timer, at_ms - loop_now_ms());
-}
-
-static int64_t
-pause_ms(unsigned n_tries)
-{
-	int64_t ms = PAUSE_FIRST_MS;
-
-	while (n_tries-- > 1 && ms < PAUSE_LAST_MS)
-		ms *= 2;
-	return ms < PAUSE_LAST_MS ? ms : PAUSE_LAST_MS;
 }
 
 static void
@@ -159,7 +113,7 @@ lot_back(struct batch_lot *lot, bool resent, int64_t in_ms)
 		item->resent |= resent;
 		wake_at(item->deadline_ms);
 		if (item->cancelled && lot->queue->statement->kind != BATCH_WRITE) {
-			lot_take(lot, item);
+			batch_lot_take(lot, item);
 			item_end(item, ERR_UNAVAILABLE);
 		}
 	}
@@ -171,14 +125,14 @@ lot_back(struct batch_lot *lot, bool resent, int64_t in_ms)
 
 /* One item of an answered lot, to be sent again alone. It is already out of the lot. */
 static void
-item_back(struct queue *q, struct batch_item *item)
+item_back(struct batch_queue *q, struct batch_item *item)
 {
-	struct batch_lot *lot = lot_new(q);
+	struct batch_lot *lot = batch_lot_new(q);
 
 	lot->sent = true;
-	lot_put(lot, item);
+	batch_lot_put(lot, item);
 	lot->n_tries = ++item->n_tries;
-	lot_back(lot, false, pause_ms(item->n_tries));
+	lot_back(lot, false, batch_sqlstate_pause_ms(item->n_tries));
 }
 
 /* Every item of the lot ends without a row. */
@@ -190,7 +144,7 @@ lot_end(struct batch_lot *lot, int err)
 	n_in_flight -= lot->n;
 	n_queued += lot->n;
 	while ((item = TAILQ_FIRST(&lot->items))) {
-		lot_take(lot, item);
+		batch_lot_take(lot, item);
 		item_end(item, err);
 	}
 	free(lot);
@@ -200,7 +154,7 @@ lot_end(struct batch_lot *lot, int err)
 /* ---- answers ---- */
 
 static void
-deal_item(struct queue *q, struct batch_item *item, const PGresult *result, int row)
+deal_item(struct batch_queue *q, struct batch_item *item, const PGresult *result, int row)
 {
 	struct batch_row r = {
 	    .result = result, .row = row, .n_rows = PQntuples(result), .resent = item->resent};
@@ -226,7 +180,7 @@ deal_item(struct queue *q, struct batch_item *item, const PGresult *result, int 
 static void
 lot_deal(struct batch_lot *lot, const PGresult *result)
 {
-	struct queue *q = lot->queue;
+	struct batch_queue *q = lot->queue;
 	unsigned n = lot->n;
 	struct batch_item *item;
 
@@ -235,7 +189,7 @@ lot_deal(struct batch_lot *lot, const PGresult *result)
 	else
 		batch_row_index(result, n, row_of);
 	for (unsigned i = 0; (item = TAILQ_FIRST(&lot->items)); i++) {
-		lot_take(lot, item);
+		batch_lot_take(lot, item);
 		by_ordinal[i] = item;
 	}
 	free(lot);
@@ -247,7 +201,7 @@ lot_deal(struct batch_lot *lot, const PGresult *result)
 static void
 lot_halve(struct batch_lot *lot, bool resent, int64_t in_ms)
 {
-	struct batch_lot *other = lot_new(lot->queue);
+	struct batch_lot *other = batch_lot_new(lot->queue);
 	unsigned half = lot->n / 2;
 
 	other->sent = true;
@@ -255,8 +209,8 @@ lot_halve(struct batch_lot *lot, bool resent, int64_t in_ms)
 	for (unsigned i = 0; i < half; i++) {
 		struct batch_item *item = TAILQ_FIRST(&lot->items);
 
-		lot_take(lot, item);
-		lot_put(other, item);
+		batch_lot_take(lot, item);
+		batch_lot_put(other, item);
 	}
 	lot_back(other, resent, in_ms);
 	lot_back(lot, resent, in_ms);
@@ -286,7 +240,7 @@ static void
 lot_again(struct batch_lot *lot, bool lost)
 {
 	unsigned n = ++lot->n_tries;
-	int64_t in_ms = lost && n == 1 ? 0 : pause_ms(lost || lot->n == 1 ? n : 1);
+	int64_t in_ms = lost && n == 1 ? 0 : batch_sqlstate_pause_ms(lost || lot->n == 1 ? n : 1);
 
 	if (n > TRIES_MAX && lot->n > 1)
 		lot_halve(lot, lost, in_ms);
@@ -307,13 +261,13 @@ lot_refused(struct batch_lot *lot, struct pgconn *c, const struct pgconn_answer 
 		pgpool_recheck(c);
 		/* fallthrough */
 	case BATCH_AGAIN:
-		lot_back(lot, false, pause_ms(++lot->n_tries));
+		lot_back(lot, false, batch_sqlstate_pause_ms(++lot->n_tries));
 		break;
 	case BATCH_CONTENDED:
 		lot_again(lot, false);
 		break;
 	case BATCH_READ_ONLY:
-		lot_back(lot, false, pause_ms(++lot->n_tries));
+		lot_back(lot, false, batch_sqlstate_pause_ms(++lot->n_tries));
 		pgpool_drop(c, a->message);
 		break;
 	case BATCH_DROP:
@@ -335,7 +289,8 @@ answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 	struct batch_lot *lot = arg;
 	enum batch_kind kind = lot->queue->statement->kind;
 
-	assert(lot->sent);
+	assert(lot->sent && n_lots_in_flight > 0);
+	n_lots_in_flight--;
 	if (kind == BATCH_SLOW)
 		slow_in_flight = false;
 	if (a->end == PGCONN_LOST ||
@@ -346,7 +301,7 @@ answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 	else if (a->warning && kind == BATCH_WRITE) {
 		log_warn("batch", "\"%s\" may not be durable, sending it again",
 		    lot->queue->statement->name);
-		lot_back(lot, true, pause_ms(++lot->n_tries));
+		lot_back(lot, true, batch_sqlstate_pause_ms(++lot->n_tries));
 	} else
 		lot_deal(lot, a->result);
 }
@@ -371,6 +326,7 @@ lot_send(struct batch_lot *lot, struct pgconn *c)
 	lot->sent = true;
 	n_queued -= lot->n;
 	n_in_flight += lot->n;
+	n_lots_in_flight++;
 	fault_point("batch.send");
 	pgconn_call(c, built, n, answer_cb, lot);
 	fault_point("batch.sent");
@@ -378,7 +334,7 @@ lot_send(struct batch_lot *lot, struct pgconn *c)
 
 /* The first that came back and whose pause is over, or NULL. */
 static struct batch_lot *
-queue_due(const struct queue *q, int64_t now_ms)
+queue_due(const struct batch_queue *q, int64_t now_ms)
 {
 	struct batch_lot *lot;
 
@@ -390,7 +346,7 @@ queue_due(const struct queue *q, int64_t now_ms)
 
 /* The next lot of the queue that may go now, taken out; NULL if none. */
 static struct batch_lot *
-queue_next(struct queue *q, int64_t now_ms)
+queue_next(struct batch_queue *q, int64_t now_ms)
 {
 	struct batch_lot *lot = queue_due(q, now_ms), *rest;
 	unsigned n_max = q->statement->single ? 1 : batch_max;
@@ -406,23 +362,39 @@ queue_next(struct queue *q, int64_t now_ms)
 	if (lot && lot->n > n_max) {
 		/* the first n_max go, in their order */
 		rest = lot;
-		lot = lot_new(q);
+		lot = batch_lot_new(q);
 		while (lot->n < n_max) {
 			struct batch_item *item = TAILQ_FIRST(&rest->items);
 
-			lot_take(rest, item);
-			lot_put(lot, item);
+			batch_lot_take(rest, item);
+			batch_lot_put(lot, item);
 		}
 		q->open = rest;
 	}
 	return lot;
 }
 
+/* As many lots as processors are under way: a small one more would cost the others more than it
+ * gains. It grows until one of them is answered. */
 static bool
-queue_may_send(const struct queue *q)
+queue_gathers(const struct batch_queue *q, int64_t now_ms)
 {
+	int64_t until_ms = q->open_since_ms + GATHER_MS;
+
+	if (n_lots_in_flight < lots_at_once || !q->open || q->open->n >= GATHER_N ||
+	    now_ms >= until_ms)
+		return false;
+	wake_at(until_ms);
+	return true;
+}
+
+static bool
+queue_may_send(const struct batch_queue *q, int64_t now_ms)
+{
+	if (!q->open && !queue_due(q, now_ms))
+		return false;
 	if (q->statement->kind != BATCH_SLOW)
-		return true;
+		return queue_due(q, now_ms) || !queue_gathers(q, now_ms);
 	/* the last free connection is for those who are quick, unless there is but one */
 	return !slow_in_flight && (pgpool_n_free() > 1 || pgpool_n_connections() == 1);
 }
@@ -437,7 +409,7 @@ lot_expire(struct batch_lot *lot, int64_t now_ms)
 	for (item = TAILQ_FIRST(&lot->items); item; item = next) {
 		next = TAILQ_NEXT(item, link);
 		if (item->deadline_ms <= now_ms) {
-			lot_take(lot, item);
+			batch_lot_take(lot, item);
 			item_end(item, ERR_UNAVAILABLE);
 		} else
 			wake_at(item->deadline_ms < now_ms + DEADLINE_GRAIN_MS
@@ -476,12 +448,12 @@ batch_flush(void)
 	expire(now_ms);
 	tell_ending();
 	while (n_queued > 0 && idle < n_queues) {
-		struct queue *q = &queues[next_queue++ % n_queues];
+		struct batch_queue *q = &queues[next_queue++ % n_queues];
 		struct batch_lot *lot;
 		struct pgconn *c;
 
 		idle++;
-		if (!(q->open || queue_due(q, now_ms)) || !queue_may_send(q))
+		if (!queue_may_send(q, now_ms))
 			continue;
 		c = pgpool_free_connection();
 		if (!c)
@@ -505,8 +477,11 @@ timer_cb(void *arg)
 void
 batch_init(unsigned max)
 {
+	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
 	assert(max > 0);
 	batch_max = max;
+	lots_at_once = n_cpus > 1 ? (unsigned)n_cpus : 1;
 	by_ordinal = xcalloc(max, sizeof(struct batch_item *));
 	row_of = xcalloc((size_t)max + 1, sizeof *row_of);
 	timer = loop_timer_new(timer_cb, NULL);
@@ -531,23 +506,23 @@ batch_free(void)
 	by_ordinal = NULL;
 	row_of = NULL;
 	timer = NULL;
-	n_queues = next_queue = n_queued = n_in_flight = 0;
+	n_queues = next_queue = n_queued = n_in_flight = n_lots_in_flight = 0;
 	slow_in_flight = false;
 	wake_ms = INT64_MAX;
 	TAILQ_INIT(&ending);
 }
 
-static struct queue *
+static struct batch_queue *
 queue_of(const struct batch_statement *statement)
 {
-	struct queue *q;
+	struct batch_queue *q;
 
 	for (unsigned i = 0; i < n_queues; i++)
 		if (queues[i].statement == statement)
 			return &queues[i];
 	assert(n_queues < QUEUES_MAX);
 	q = &queues[n_queues++];
-	*q = (struct queue){.statement = statement};
+	*q = (struct batch_queue){.statement = statement};
 	TAILQ_INIT(&q->lots);
 	return q;
 }
@@ -555,15 +530,17 @@ queue_of(const struct batch_statement *statement)
 void
 batch_add(struct batch_item *item)
 {
-	struct queue *q = queue_of(item->statement);
+	struct batch_queue *q = queue_of(item->statement);
 
 	assert(item->statement->n_columns <= BATCH_COLUMNS_MAX &&
 	    item->statement->n_scalars <= BATCH_SCALARS_MAX);
 	item->in_flight = item->resent = item->cancelled = false;
 	item->n_tries = 0;
-	if (!q->open)
-		q->open = lot_new(q);
-	lot_put(q->open, item);
+	if (!q->open) {
+		q->open = batch_lot_new(q);
+		q->open_since_ms = loop_now_ms();
+	}
+	batch_lot_put(q->open, item);
 	n_queued++;
 	wake_at(item->deadline_ms);
 	loop_again();
@@ -580,7 +557,7 @@ batch_cancel(struct batch_item *item)
 	}
 	n_queued--;
 	if (lot) {
-		lot_take(lot, item);
+		batch_lot_take(lot, item);
 		lot_drop_empty(lot);
 	} else
 		TAILQ_REMOVE(&ending, item, link);

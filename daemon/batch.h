@@ -2,7 +2,8 @@
  * Calls of SQL functions that take parallel arrays: items queue up by statement, are flushed at the
  * end of the loop pass (batch_flush), and the rows are dealt back to the items by ordinal, only
  * after that batch's Sync came without error or WARNING. Whatever queues while a batch is in flight
- * is the next batch; no timer is involved.
+ * is the next batch. An idle daemon adds no delay; where as many batches are in flight as there are
+ * processors, a small one grows until one of them is answered, for a few milliseconds at most.
  *
  * Knows no effects: a statement says its SQL, its columns and its scalars; the first two result
  * columns are always `ord` int4 and `answer` text, and the answers `retry` and `late` put the item

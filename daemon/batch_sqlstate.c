@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#define PAUSE_FIRST_MS 10
+#define PAUSE_LAST_MS 250
+
 static const struct {
 	const char *prefix;
 	enum batch_action action;
@@ -49,4 +52,14 @@ batch_sqlstate_action(const char *sqlstate, const char *message, enum batch_kind
 	if (!strcmp(sqlstate, "XX000") && !strncmp(message, "cache lookup failed", 19))
 		return BATCH_RECHECK; /* a function that was replaced at this moment */
 	return BATCH_HALVE;
+}
+
+int64_t
+batch_sqlstate_pause_ms(unsigned n_tries)
+{
+	int64_t ms = PAUSE_FIRST_MS;
+
+	while (n_tries-- > 1 && ms < PAUSE_LAST_MS)
+		ms *= 2;
+	return ms < PAUSE_LAST_MS ? ms : PAUSE_LAST_MS;
 }

@@ -1,4 +1,5 @@
-/* What the SQLSTATE of a refused call means for its items. A part of batch; pure. */
+/* What the SQLSTATE of a refused call means for its items, and when they are tried again. A part of
+ * batch; pure. */
 #ifndef EFFECTD_BATCH_SQLSTATE_H
 #define EFFECTD_BATCH_SQLSTATE_H
 
@@ -16,5 +17,7 @@ enum batch_action {
 
 enum batch_action batch_sqlstate_action(
     const char *sqlstate, const char *message, enum batch_kind kind, unsigned n);
+/* The pause before a lot that came back n_tries times goes again. */
+int64_t batch_sqlstate_pause_ms(unsigned n_tries);
 
 #endif

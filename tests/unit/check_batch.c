@@ -377,6 +377,47 @@ START_TEST(cancel_takes_a_queued_item_out_and_leaves_one_in_flight)
 }
 END_TEST
 
+static int n_waiting;
+
+static bool
+all_wait(void)
+{
+	return cluster_number("select count(*) from pg_locks where locktype = 'advisory' and not "
+			      "granted") == n_waiting;
+}
+
+static bool
+last_done(void)
+{
+	return entries[n_entries - 1].n_done > 0;
+}
+
+/* As many as there are processors are under way, so that a small one more gathers company; none
+ * comes, and no answer either. */
+START_TEST(calls_that_hang_do_not_keep_a_small_one)
+{
+	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (n_cpus > 8)
+		n_cpus = 8;
+	start((int)n_cpus + 1, 5000);
+	until(is_up);
+	hold_lock();
+	for (n_waiting = 1; n_waiting <= n_cpus; n_waiting++) {
+		add("wait");
+		until(all_wait);
+	}
+	add("plain");
+	until(last_done);
+	ck_assert_int_eq(entries[n_entries - 1].err, 0);
+	ck_assert_int_eq(entries[0].n_done, 0);
+	PQfinish(holder);
+	until(all_done);
+	check_all();
+	stop();
+}
+END_TEST
+
 START_TEST(an_item_in_flight_outlives_its_deadline_and_gets_the_truth)
 {
 	start(1, 5000);
@@ -428,6 +469,7 @@ main(void)
 	tcase_add_test(tc, a_slow_statement_times_out_alone);
 	tcase_add_test(tc, a_lot_that_keeps_killing_its_backend_spares_its_neighbours);
 	tcase_add_test(tc, cancel_takes_a_queued_item_out_and_leaves_one_in_flight);
+	tcase_add_test(tc, calls_that_hang_do_not_keep_a_small_one);
 	tcase_add_test(tc, an_item_in_flight_outlives_its_deadline_and_gets_the_truth);
 	return ledger_run("batch", tc);
 }
