@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /* One write, nothing that allocates: not log.c, which stands above. */
-static _Noreturn void
-out_of_memory(void)
+void
+alloc_out_of_memory(void)
 {
 	static const char line[] = "effectd: out of memory\n";
 
@@ -29,7 +29,7 @@ xmalloc(size_t size)
 	void *p = malloc(size ? size : 1);
 
 	if (!p)
-		out_of_memory();
+		alloc_out_of_memory();
 	return p;
 }
 
@@ -39,7 +39,7 @@ xcalloc(size_t n, size_t size)
 	void *p = calloc(n ? n : 1, size ? size : 1);
 
 	if (!p)
-		out_of_memory();
+		alloc_out_of_memory();
 	return p;
 }
 
@@ -49,7 +49,7 @@ xrealloc(void *old, size_t size)
 	void *p = realloc(old, size ? size : 1);
 
 	if (!p)
-		out_of_memory();
+		alloc_out_of_memory();
 	return p;
 }
 
@@ -81,6 +81,6 @@ xasprintf(const char *fmt, ...)
 	n = vasprintf(&p, fmt, ap);
 	va_end(ap);
 	if (n < 0)
-		out_of_memory();
+		alloc_out_of_memory();
 	return p;
 }

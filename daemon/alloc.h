@@ -13,5 +13,7 @@ void *xrealloc(void *old, size_t size);
 char *xstrdup(const char *text);
 char *xstrndup(const char *text, size_t len);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same end for what a library could not allocate and says so. */
+_Noreturn void alloc_out_of_memory(void);
 
 #endif

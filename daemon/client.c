@@ -510,7 +510,8 @@ client_new(int fd, const struct access_peer *peer)
 	n_clients++;
 	c->readable = event_new(loop_base, fd, EV_READ | EV_ET | EV_PERSIST, client_readable_cb, c);
 	client_out_init(&c->out, fd, c->number, client_writable_cb, c);
-	if (!c->readable || event_add(c->readable, NULL) < 0)
+	assert(c->readable);
+	if (event_add(c->readable, NULL) < 0)
 		client_end(c, CLIENT_OURS);
 }
 

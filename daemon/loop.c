@@ -75,6 +75,8 @@ void
 loop_init(void)
 {
 	assert(!loop_base);
+	/* a timer that could not be armed would be an answer that never comes */
+	event_set_mem_functions(xmalloc, xrealloc, free);
 	loop_base = event_base_new();
 	assert(loop_base);
 	stopping = again = false;
