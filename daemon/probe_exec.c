@@ -75,13 +75,17 @@ probe_exec_verdict(const struct json_doc *doc, enum probe_verdict *ret)
 {
 	uint32_t node = json_member(doc, 0, "verdict");
 	bool found = false;
+	size_t len;
 	char *word;
 
 	if (node == 0 || doc->nodes[node].type != JSON_STRING)
 		return false;
-	word = json_string(doc, node, NULL);
+	word = json_string(doc, node, &len);
 	for (int v = PROBE_LANDED; v <= PROBE_INCONCLUSIVE && !found; v++) {
-		if (strcmp(word, probe_verdict_name((enum probe_verdict)v)) == 0) {
+		const char *name = probe_verdict_name((enum probe_verdict)v);
+
+		/* by its length: "landed\u0000" is none */
+		if (len == strlen(name) && memcmp(word, name, len) == 0) {
 			*ret = (enum probe_verdict)v;
 			found = true;
 		}
@@ -101,9 +105,8 @@ probe_exec_judge(const struct child_result *result, char **ret_reason)
 	if (result->end != CHILD_EXITED || result->code != 0) {
 		*ret_reason = child_describe(result);
 	} else if (json_scan(&doc, result->out ? result->out : "", result->out_len, "/result",
-		       NULL) != 0) {
-		*ret_reason = xstrdup("its output is not one JSON object");
-	} else if (doc.nodes[0].type != JSON_OBJECT) {
+		       NULL) != 0 ||
+	    doc.nodes[0].type != JSON_OBJECT) {
 		*ret_reason = xstrdup("its output is not one JSON object");
 	} else if (!probe_exec_verdict(&doc, &answer.verdict)) {
 		*ret_reason = xstrdup("its output names no verdict");

@@ -172,7 +172,8 @@ rpc_parse(struct rpc_line *r, const char *line, size_t len)
 		take_id(r, id, err != 0);
 	if (!is_version(r, json_member(&r->doc, 0, "jsonrpc")))
 		refuse(r, ERR_INVALID_REQUEST, "jsonrpc must be \"2.0\"");
-	take_method(r, json_member(&r->doc, 0, "method"));
+	if (!r->error)
+		take_method(r, json_member(&r->doc, 0, "method"));
 	if (r->error)
 		return;
 	r->notification = id == 0;

@@ -16,7 +16,7 @@ struct rpc_line {
 	struct json_doc doc;
 	const char *id; /* raw spelling, as it came; NULL when the line had none that may be used */
 	size_t id_len;
-	char *method;	   /* owned, unescaped; NULL where there is none */
+	char *method;	   /* owned, unescaped; NULL unless the envelope is sound */
 	uint32_t params;   /* node of an object, 0 if absent (= {}) */
 	bool notification; /* a whole envelope but for the id: does nothing at all */
 	bool blank;	   /* white space only: skipped */

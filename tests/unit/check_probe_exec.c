@@ -55,6 +55,8 @@ static const struct {
 	"its output is not one JSON object"},
     {CHILD_EXITED, 0, "{\"verdict\":\"Absent\"}", PROBE_INCONCLUSIVE, NULL,
 	"its output names no verdict"},
+    {CHILD_EXITED, 0, "{\"verdict\":\"landed\\u0000\"}", PROBE_INCONCLUSIVE, NULL,
+	"its output names no verdict"},
     {CHILD_EXITED, 0, "{\"verdict\":true}", PROBE_INCONCLUSIVE, NULL,
 	"its output names no verdict"},
     {CHILD_EXITED, 0, "{}", PROBE_INCONCLUSIVE, NULL, "its output names no verdict"},

@@ -199,6 +199,9 @@ START_TEST(a_method_is_a_string)
 	expect_error(
 	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"begin\\u0000\"}", -32600, "1", NULL);
 	ck_assert_ptr_null(r.method);
+	/* nor is there one where the envelope is not sound: it need not even be text */
+	expect_error("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32600, "1", NULL);
+	ck_assert_ptr_null(r.method);
 	expect("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\"}", " 1");
 }
 END_TEST
