@@ -7,9 +7,8 @@
  *	LOSING		tells its open call, then its handler
  *	CLOSED		waits for the end of the pass, where it is freed
  *
- * Promise: never blocks (but for the resolver inside libpq), never spins on what libpq returns,
- *tells each call's end once. Memory: the object is this file's; it goes at the end of the pass in
- *which it was closed.
+ * Promise: never blocks (but for libpq's resolver), never spins on what libpq returns, tells each
+ * call's end once. Memory: the object is this file's; it goes at the end of its last pass.
  */
 #include "pgconn.h"
 #include "alloc.h"
@@ -44,7 +43,7 @@ struct pgconn {
 	/* the open call */
 	void (*cb)(struct pgconn *c, const struct pgconn_answer *answer, void *arg);
 	void *cb_arg;
-	int64_t since_ms;
+	int64_t moved_ms; /* when anything was sent or came last */
 	unsigned n_statements;
 	bool broken;	  /* libpq did not take it */
 	PGresult *result; /* rows of the last statement so far */
@@ -65,13 +64,7 @@ static void connect_host(struct pgconn *c);
 static void
 copy_line(char *ret, size_t size, const char *text)
 {
-	size_t n = text ? strcspn(text, "\n") : 0;
-
-	if (n >= size)
-		n = size - 1;
-	if (n > 0)
-		memcpy(ret, text, n);
-	ret[n] = '\0';
+	snprintf(ret, size, "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
 }
 
 static void
@@ -224,8 +217,8 @@ take_result(struct pgconn *c, PGresult *result)
 	case PGRES_PIPELINE_SYNC:
 		PQclear(result);
 		return true;
-	case PGRES_COMMAND_OK: /* of a Prepare: the statements themselves return rows */
-		if (c->n_confirmed < c->n_prepared)
+	case PGRES_COMMAND_OK: /* of a Prepare, which has no tag, or of a `set` */
+		if (!*PQcmdStatus(result) && c->n_confirmed < c->n_prepared)
 			c->n_confirmed++;
 		/* fall through */
 	case PGRES_TUPLES_OK:
@@ -289,6 +282,7 @@ ready_cb(evutil_socket_t fd, short what, void *arg)
 	int alive = 1;
 
 	(void)fd;
+	c->moved_ms = loop_now_ms();
 	if (what & EV_READ)
 		alive = PQconsumeInput(c->pq);
 	drain(c);
@@ -473,6 +467,7 @@ pgconn_new(const char *conninfo, int only_host, int64_t connect_timeout_ms,
 {
 	struct pgconn *c = xcalloc(1, sizeof *c);
 	PQconninfoOption *parsed = PQconninfoParse(conninfo, NULL), *o;
+	long seconds;
 
 	c->state = CONNECTING;
 	c->handler = handler;
@@ -483,8 +478,9 @@ pgconn_new(const char *conninfo, int only_host, int64_t connect_timeout_ms,
 	for (o = parsed; o && o->keyword; o++) {
 		if (!o->val)
 			continue;
-		if (!strcmp(o->keyword, "connect_timeout") && atoi(o->val) > 0)
-			c->connect_timeout_ms = atoi(o->val) * INT64_C(1000);
+		seconds = strcmp(o->keyword, "connect_timeout") ? 0 : strtol(o->val, NULL, 10);
+		if (seconds > 0 && seconds <= INT32_MAX)
+			c->connect_timeout_ms = seconds * INT64_C(1000);
 		if (!strcmp(o->keyword, "host") || !strcmp(o->keyword, "hostaddr"))
 			c->n_hosts = list_length(o->val);
 	}
@@ -556,7 +552,7 @@ pgconn_call(struct pgconn *c, const struct pgconn_statement *statements, unsigne
 	c->cb = cb;
 	c->cb_arg = arg;
 	c->n_statements = 0;
-	c->since_ms = loop_now_ms();
+	c->moved_ms = loop_now_ms();
 	memset(&c->answer, 0, sizeof c->answer);
 	for (unsigned i = 0; i < n && sent; i++)
 		sent = send_statement(c, &statements[i], &c->n_statements);
@@ -576,10 +572,10 @@ pgconn_busy(const struct pgconn *c)
 }
 
 int64_t
-pgconn_busy_since_ms(const struct pgconn *c)
+pgconn_silent_since_ms(const struct pgconn *c)
 {
 	assert(c->state == CALLING);
-	return c->since_ms;
+	return c->moved_ms;
 }
 
 int

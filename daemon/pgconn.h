@@ -71,8 +71,8 @@ void pgconn_abort(struct pgconn *c, const char *why);
 void pgconn_call(struct pgconn *c, const struct pgconn_statement *statements, unsigned n,
     void (*cb)(struct pgconn *c, const struct pgconn_answer *answer, void *arg), void *arg);
 bool pgconn_busy(const struct pgconn *c); /* not connected, or a call is open */
-int64_t pgconn_busy_since_ms(
-    const struct pgconn *c);		 /* loop_now_ms() clock; only while a call is open */
+/* Since when nothing has moved, by the loop_now_ms() clock; only while a call is open. */
+int64_t pgconn_silent_since_ms(const struct pgconn *c);
 int pgconn_pid(const struct pgconn *c);	 /* backend, as the protocol told it */
 int pgconn_host(const struct pgconn *c); /* which host of the conninfo it is connected to */
 void *pgconn_arg(const struct pgconn *c);

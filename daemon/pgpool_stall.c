@@ -1,20 +1,34 @@
 /*
  * A write is never cancelled, and an answer that does not come may still be waited for rightly (a
- * synchronous standby that is away). A connection that has had no answer for the time-out is asked
- * about through a connection of its own, to the same host: backend at work -> it is waited for, so
- * that no backends pile up; not at work, or nobody to ask -> lost, and pgconn_abort() tells whoever
- * waits for it.
+ * synchronous standby that is away). A connection from which nothing has come for the time-out is
+ * asked about through a connection of its own, to the same host: backend at work -> it is waited
+ * for, so that no backends pile up; not at work, or nobody to ask -> lost, and pgconn_abort() tells
+ * whoever waits for it.
+ *
+ * A backend that waits for us, who have sent it all there is, sits at the other end of a wire that
+ * passes nothing. It would never learn of the end, and keep its open transaction's locks and its
+ * place among the server's connections: so it is ended, once its connection is given up. Nothing
+ * is lost by that, as what it was asked goes again to another one.
  */
 #include "pgpool_stall.h"
+#include "alloc.h"
 #include "log.h"
 #include "loop.h"
 #include "pgarray.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LOOK_MS_MIN 50
+
+enum finding { NOT_THERE, WAITS_FOR_US, AT_WORK };
+
+struct backend {
+	int pid;
+	int64_t start_us;
+};
 
 static struct pgpool_watch *const *watches;
 static unsigned n_watches;
@@ -23,12 +37,16 @@ static int64_t timeout_ms;
 static struct loop_timer *stall_timer;
 static struct pgconn *checker;
 static struct loop_timer *checker_timer;
+static struct backend *silent; /* given up, to be ended; room for one a watch */
+static unsigned n_silent;
+static bool ending; /* the checker was asked to end them */
+static struct buf pids, starts; /* of them, for the statement */
 
 static bool
 stalled(const struct pgpool_watch *w, int64_t now_ms)
 {
 	return w->conn && pgconn_busy(w->conn) && now_ms >= w->look_ms &&
-	    now_ms - pgconn_busy_since_ms(w->conn) >= timeout_ms;
+	    now_ms - pgconn_silent_since_ms(w->conn) >= timeout_ms;
 }
 
 static void
@@ -39,14 +57,17 @@ checker_end(void)
 	loop_timer_clear(checker_timer);
 }
 
-static bool
-at_work(const PGresult *result, const struct pgpool_watch *w)
+static enum finding
+look_for(const PGresult *result, const struct pgpool_watch *w)
 {
+	/* behind a pooler the backend may serve somebody else by now */
+	if (w->pid != pgconn_pid(w->conn))
+		return NOT_THERE;
 	for (int i = 0; i < PQntuples(result); i++)
 		if (pg_read_int4(PQgetvalue(result, i, 0)) == w->pid &&
 		    pg_read_int8(PQgetvalue(result, i, 1)) == w->backend_start_us)
-			return w->pid == pgconn_pid(w->conn);
-	return false;
+			return pg_read_bool(PQgetvalue(result, i, 2)) ? AT_WORK : WAITS_FOR_US;
+	return NOT_THERE;
 }
 
 /* result NULL: there is nobody to ask; then all that are stalled on this host are lost. */
@@ -55,40 +76,100 @@ checker_verdict(const PGresult *result, int host)
 {
 	int64_t now_ms = loop_now_ms();
 
+	n_silent = 0;
 	for (unsigned i = 0; i < n_watches; i++) {
 		struct pgpool_watch *w = watches[i];
+		enum finding found;
 
 		if (!stalled(w, now_ms) || pgconn_host(w->conn) != host)
 			continue;
-		if (result && at_work(result, w)) {
+		found = result ? look_for(result, w) : NOT_THERE;
+		if (found == AT_WORK) {
 			log_debug("ledger", "process %d waits, it is at work", w->pid);
 			w->look_ms = now_ms + timeout_ms;
-		} else
-			pgconn_abort(w->conn,
-			    result ? "no answer, and its backend is not at work"
-				   : "no answer, and nobody to ask");
+			continue;
+		}
+		if (found == WAITS_FOR_US)
+			silent[n_silent++] = (struct backend){w->pid, w->backend_start_us};
+		pgconn_abort(w->conn,
+		    result ? "no answer, and its backend is not at work"
+			   : "no answer, and nobody to ask");
 	}
+}
+
+static struct pgvalue
+silent_pid(void *arg, unsigned i)
+{
+	(void)arg;
+	return pg_int4(silent[i].pid);
+}
+
+static struct pgvalue
+silent_start(void *arg, unsigned i)
+{
+	(void)arg;
+	return pg_int8(silent[i].start_us);
+}
+
+static void
+checker_ended_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
+{
+	(void)c;
+	(void)arg;
+	if (a->end == PGCONN_ERROR)
+		log_warn("ledger", "%u silent backends could not be ended: %s, leaving them",
+		    n_silent, a->message);
+	if (a->end != PGCONN_LOST)
+		checker_end();
+}
+
+/* Each by its start, too: its number may be another's by now. */
+static void
+checker_end_silent(void)
+{
+	struct pgconn_statement statement = {
+	    .sql = "select pg_catalog.pg_terminate_backend(a.pid)"
+		   " from pg_catalog.pg_stat_activity a,"
+		   " rows from (pg_catalog.unnest($1::int4[]),"
+		   " pg_catalog.unnest($2::int8[])) s (pid, start)"
+		   " where a.pid = s.pid and s.start ="
+		   " (extract(epoch from a.backend_start) * 1000000)::int8",
+	    .n_params = 2,
+	    .types = {pgtype_array_oid(PGTYPE_INT4), pgtype_array_oid(PGTYPE_INT8)}};
+
+	buf_clear(&pids);
+	buf_clear(&starts);
+	pgarray_encode(&pids, PGTYPE_INT4, n_silent, silent_pid, NULL);
+	pgarray_encode(&starts, PGTYPE_INT8, n_silent, silent_start, NULL);
+	statement.values[0] = pids.data;
+	statement.values[1] = starts.data;
+	statement.lengths[0] = (int)pids.len;
+	statement.lengths[1] = (int)starts.len;
+	ending = true;
+	pgconn_call(checker, &statement, 1, checker_ended_cb, NULL);
 }
 
 static void
 checker_answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 {
-	int host = pgconn_host(c);
-
 	(void)arg;
 	if (a->end == PGCONN_LOST)
 		return;
-	checker_end();
-	checker_verdict(a->end == PGCONN_OK ? a->result : NULL, host);
+	checker_verdict(a->end == PGCONN_OK ? a->result : NULL, pgconn_host(c));
+	if (n_silent > 0)
+		checker_end_silent();
+	else
+		checker_end();
 }
 
 static void
 checker_connected_cb(struct pgconn *c, void *arg)
 {
 	struct pgconn_statement statement = {
-	    .sql = "select a.pid, (extract(epoch from a.backend_start) * 1000000)::int8"
+	    .sql = "select a.pid, (extract(epoch from a.backend_start) * 1000000)::int8,"
+		   " a.state = 'active' and a.wait_event_type is distinct from 'Client'"
 		   " from pg_catalog.pg_stat_activity a"
-		   " where a.state = 'active' and a.usename = current_user"};
+		   " where a.state is not null and a.usename = current_user"};
 
 	(void)arg;
 	pgconn_call(c, &statement, 1, checker_answer_cb, NULL);
@@ -103,6 +184,8 @@ checker_closed_cb(struct pgconn *c, const char *sqlstate, const char *why, void 
 	(void)arg;
 	checker = NULL;
 	loop_timer_clear(checker_timer);
+	if (ending)
+		return; /* it had given its word */
 	if (!strcmp(sqlstate, "53300"))
 		return; /* too many clients: it lives, more we cannot tell; the next look asks again
 			 */
@@ -132,6 +215,7 @@ stall_cb(void *arg)
 		busy |= pgconn_busy(w->conn);
 		if (checker || !stalled(w, now_ms))
 			continue;
+		ending = false;
 		checker =
 		    pgconn_new(conninfo_cb(), pgconn_host(w->conn), timeout_ms, &handler, NULL);
 		loop_timer_set(checker_timer, timeout_ms);
@@ -158,6 +242,7 @@ pgpool_stall_start(
 	timeout_ms = patience_ms;
 	stall_timer = loop_timer_new(stall_cb, NULL);
 	checker_timer = loop_timer_new(checker_timer_cb, NULL);
+	silent = xcalloc(n, sizeof *silent);
 }
 
 void
@@ -167,4 +252,8 @@ pgpool_stall_stop(void)
 	loop_timer_free(stall_timer);
 	loop_timer_free(checker_timer);
 	stall_timer = checker_timer = NULL;
+	free(silent);
+	silent = NULL;
+	buf_free(&pids);
+	buf_free(&starts);
 }

@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+"""The wire between daemon and database, cut at every byte of a begin, a complete and a sweep exchange, in both halves and in
+every way (every 7th byte, one way each, in tests/run): one run, one row, one record, and back within 2 s. Case 102 and its kind."""
+import os
+import random
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
+from harness import *
+from proxy import DOWN, UP, Cut, Record
+from talk import Script
+from wire import PAY, Side, Tally, begin_params, claim_of, in_parallel, word_of
+
+STEP = rounds_of(7, 1)
+WAYS = (UP, DOWN)
+CUTS = ('close', 'reset', 'half')
+PROBE = Script()
+ASKS = PROBE.policy('asks', lease='5m', probe_timeout='2s')
+RESULT = {'receipt': 're_77', 'n': 1.0}
+
+
+def measure(side, what, do, since=None):
+    """The bytes of both halves of such an exchange on a new connection, where its statement is yet to be prepared."""
+    while True:
+        side.proxy.cut()
+        rule = side.proxy.arm(Record(what, since))
+        do()
+        wait_until(rule.fired.is_set, 20, f'an exchange of {what}')
+        if rule.prepares:
+            return rule.n
+
+
+def cuts_of(sizes, part=0, n_parts=1):
+    """(half, byte, way to cut): each byte in each way, or a part of that."""
+    found = []
+    for half in WAYS:
+        for n, byte in enumerate(range(random.randrange(STEP), sizes[half] + 1, STEP)):
+            found += [(half, byte, how) for how in ([CUTS[n % len(CUTS)]] if STEP > 1 else CUTS)]
+    return found[part::n_parts]
+
+
+class Lane:
+    """A daemon of its own whose wire is cut again and again, with what it was told."""
+
+    def __init__(self, cluster, name, connections, part):
+        self.cluster, self.name, self.connections = cluster, name, connections
+        self.share = (part, 2) if STEP > 1 else (0, 1)
+        self.n_keys = 0
+        self.told = {}  # key: token
+        self.tallies = {}
+
+    def tally(self, what, half):
+        name = f'{what} cut {half} ({self.name})'
+        return self.tallies.setdefault((what, half), Tally(name))
+
+    def key(self):
+        self.n_keys += 1
+        return f'{self.name} {self.n_keys}'
+
+    def rival_word(self, side, key):
+        return word_of(side.rival.recv(side.rival.send('begin', {'tool': 'pay', 'key': key})))
+
+    def begin(self, side, cut=None):
+        """One begin; who asked is told run, once, with the token that stands; a rival is told busy."""
+        key = self.key()
+        rule = side.proxy.arm(Cut('begin', *cut)) if cut else None
+        told = side.ask('begin', begin_params(key))
+        if cut:
+            t = self.tally('begin', cut[0])
+            t.n += 1
+            t.took(told)
+            t.expect(rule.fired.is_set(), (*cut, 'was not cut'))
+            t.expect((told.word, told.result and told.result.get('attempt')) == ('run', 1), (*cut, told.answer))
+            t.expect(self.rival_word(side, key) == 'busy', (*cut, 'a rival was not told busy'))
+        self.told[key] = told.result['token']
+        return key, told
+
+    def record(self, side, rule=None):
+        key, run = self.begin(side)
+        if rule:
+            side.proxy.arm(rule)
+        return key, side.ask('complete', {**claim_of(run), 'result': RESULT})
+
+    def complete(self, side, cut):
+        t = self.tally('complete', cut[0])
+        rule = Cut('complete', *cut)
+        key, told = self.record(side, rule)
+        t.n += 1
+        t.took(told)
+        t.expect(rule.fired.is_set(), (*cut, 'was not cut'))
+        # who was told `unavailable` may find its record there
+        want = {'state': 'done', 'outcome': 'succeeded', 'already': told.n_unavailable > 0 and told.result['already']}
+        t.expect(told.result == want, (*cut, told.answer))
+        replay = side.rival.call('begin', tool='pay', key=key)
+        t.expect((replay['decision'], replay.get('result')) == ('replay', RESULT), (*cut, replay))
+
+    def run(self):
+        """begin and complete, cut for cut in turn; then what the ledger holds."""
+        with Side(self.cluster, [PAY], self.connections) as side:
+            sizes = {'begin': measure(side, 'begin', lambda: self.begin(side))}
+            sizes['complete'] = measure(side, 'complete', lambda: self.record(side))
+            self.sizes = sizes
+            for cut in cuts_of(sizes['begin'], *self.share):
+                self.begin(side, cut)
+            for cut in cuts_of(sizes['complete'], *self.share):
+                self.complete(side, cut)
+            side.proxy.check()
+
+    def report(self):
+        note(f'{self.name}: bytes of an exchange {self.sizes}')
+        for t in self.tallies.values():
+            ok(*t.verdict())
+        rows = self.cluster.rows(f"select key, token, attempt from effect.ledger where key like '{self.name} %'")
+        is_({r['key']: (r['token'], r['attempt']) for r in rows}, {key: (token, 1) for key, token in self.told.items()},
+            f'{self.name}: each of {len(rows)} keys has one row, of one attempt, with the token that was told')
+        kinds = self.cluster.psql('select distinct kind from effect.event e join effect.ledger l on l.id = e.effect '
+                                  f"where l.key like '{self.name} %'").split()
+        ok(set(kinds) <= {'regranted'}, f'{self.name}: nothing happened to them but re-grants', kinds)
+
+
+class SweepLane:
+    """The sweep exchange is cut: the row that it took is probed all the same, if later, and decided once."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.tallies = {half: Tally(f'sweep cut {half}') for half in WAYS}
+        self.effects = {}
+        self.database = 'swept'
+
+    def open_up(self, side):
+        run = side.conn.call('begin', tool='asks', key=f'sweep {len(self.effects)}')
+        self.effects[run['effect']] = run
+        return side.ask('unknown', {'effect': run['effect'], 'token': run['token'], 'reason': 'x'})
+
+    def run(self):
+        PROBE.says('landed', result=RESULT)
+        # in a database of its own: the other daemons sweep theirs, and have no probe for this tool
+        self.cluster.psql(f'create database {self.database}', database='postgres')
+        with Side(self.cluster, [ASKS], 1, {'sweep_interval': '5s'}, self.database) as side:
+            self.sizes = measure(side, 'sweep', lambda: self.open_up(side), since='unknown')
+            for cut in cuts_of(self.sizes):
+                t = self.tallies[cut[0]]
+                n_swept = side.proxy.n_answered['sweep']
+                rule = side.proxy.arm(Cut('sweep', *cut, since='unknown'))
+                t.took(self.open_up(side))
+                # the sweep goes again by itself; a half that was cut behind its last byte counts as answered
+                wait_until(lambda: side.proxy.n_answered['sweep'] > n_swept and rule.fired.is_set(), 20, f'a sweep after {cut}')
+                t.n += 1
+            conn = side.rival
+            wait_until(lambda: all(conn.call('get', effect=e)['state'] == 'done' for e in self.effects), 60, 'all is decided')
+            self.rows = {e: conn.call('get', effect=e, events=1000) for e in self.effects}
+            side.proxy.check()
+
+    def report(self):
+        note(f'sweep: bytes of an exchange {self.sizes}')
+        for t in self.tallies.values():
+            ok(*t.verdict())
+        wrong = [r for r in self.rows.values() if (r['outcome'], r['by'], r['result'], r['attempt']) != ('succeeded', 'probe', RESULT, 1)]
+        is_(wrong, [], f'each of {len(self.rows)} is done by its probe')
+        kinds = [[e['kind'] for e in r['events']] for r in self.rows.values()]
+        is_([k for k in kinds if k.count('unknown') != 1 or k.count('verdict') != 1 or len(k) != 2], [],
+            'each turned unknown once, and was decided by one verdict')
+        is_(self.cluster.psql('select count(*) from effect.check_invariants()', database=self.database), '0', 'no invariant is hurt there')
+
+
+seed()
+with Cluster() as the_cluster:
+    lanes = [Lane(the_cluster, 'one connection', 1, 0), Lane(the_cluster, 'four connections', 4, 1), SweepLane(the_cluster)]
+    in_parallel(*(lane.run for lane in lanes))
+    for the_lane in lanes:
+        the_lane.report()
+    is_(the_cluster.invariants(), [], 'no invariant is hurt')
+done()
