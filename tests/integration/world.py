@@ -62,9 +62,12 @@ class Provider:
                 'lease': f'{int(LEASE_S * 1000)}ms', 'settle': f'{int(SETTLE_S * 1000)}ms', 'absent_needed': 2,
                 'probe_backoff': ['200ms'], 'escalate_after': '10m', 'max_attempts': 1000, **more}
 
-    def perform(self, provider_key):
-        """Does the effect and returns its receipt, spelt so that nobody who parses and prints it gets it back."""
+    def perform(self, provider_key, until=None):
+        """Does the effect and returns its receipt, spelt so that nobody who parses and prints it gets it back. None: it was
+        not done, because it is later than `until`: a thread may stand still between its own look at the clock and this."""
         with self.lock:
+            if until is not None and time.monotonic() > until:
+                return None
             self.n += 1
             receipt = f'{{"receipt":{self.n},"b":1.0,"a":1e2,"t":"\\u003c{self.n}"}}'
             with open(self.book_path, 'ab') as book:
@@ -218,15 +221,19 @@ class Client(threading.Thread):
         if told['decision'] != 'run':
             return
         claim = {'effect': told['effect'], 'token': told['token']}
+        until = sent_at + (told['lease_ms'] + told.get('waited_ms', 0)) / 1000
         fate = self.random.random()
-        if time.monotonic() - sent_at > (told['lease_ms'] + told.get('waited_ms', 0)) / 1000 or fate < 0.05:
+        if fate < 0.05:
             self.until_told('release', {**claim, 'reason': 'nothing was sent'})
         elif fate < 0.10:
             self.world.log.add(self.number, 'died', effect=told['effect'])
         elif fate < 0.15:
             self.record(claim, 'failed', f'"refused {self.number} {self.random.random()}"')
         else:
-            receipt = self.world.provider.perform(told['provider_key'])
+            receipt = self.world.provider.perform(told['provider_key'], until)
+            if receipt is None:
+                self.until_told('release', {**claim, 'reason': 'too late, nothing was sent'})
+                return
             self.world.log.add(self.number, 'performed', effect=told['effect'], attempt=told['attempt'], result=receipt)
             if fate < 0.20:
                 self.world.log.add(self.number, 'died', effect=told['effect'])
@@ -316,7 +323,7 @@ class World:
             if e['what'] == 'told':
                 answer = e['answer']
                 word = e['method'] + ' ' + (answer['error']['data']['name'] if 'error' in answer else
-                                            answer['result'].get('decision') or answer['result'].get('state'))
+                                            answer['result'].get('decision') or answer['result'].get('state', 'told'))
                 told[word] = told.get(word, 0) + 1
         return dict(sorted(told.items()))
 
