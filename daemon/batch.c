@@ -312,7 +312,7 @@ static void
 lot_send(struct batch_lot *lot, struct pgconn *c)
 {
 	const struct batch_statement *statement = lot->queue->statement;
-	struct pgconn_statement built[2];
+	struct pgconn_statement built[BATCH_BUILD_MAX];
 	struct batch_item *item;
 	unsigned n = 0;
 
@@ -321,7 +321,8 @@ lot_send(struct batch_lot *lot, struct pgconn *c)
 		by_ordinal[n++] = item;
 	}
 	assert(n == lot->n);
-	n = batch_build(built, statement, by_ordinal, n, pgpool_db_now_us(c));
+	n = batch_build(
+	    built, statement, by_ordinal, n, pgpool_db_now_us(c), pgpool_read_committed(c));
 	slow_in_flight |= statement->kind == BATCH_SLOW;
 	lot->sent = true;
 	n_queued -= lot->n;

@@ -69,15 +69,18 @@ add_timeout(struct pgconn_statement *s, int64_t timeout_ms)
 
 unsigned
 batch_build(struct pgconn_statement *ret, const struct batch_statement *statement,
-    struct batch_item *const *items, unsigned n, int64_t db_now_us)
+    struct batch_item *const *items, unsigned n, int64_t db_now_us, bool read_committed)
 {
 	struct column col = {.statement = statement, .items = items, .now_ms = loop_now_ms()};
 	struct pgvalue scalars[BATCH_SCALARS_MAX];
 	struct pgconn_statement *s = ret;
 
 	assert(n > 0 && (n == 1 || !statement->single));
-	ret[0].n_params = ret[1].n_params = 0;
-	ret[0].name = ret[1].name = NULL;
+	for (unsigned i = 0; i < BATCH_BUILD_MAX; i++)
+		ret[i] = (struct pgconn_statement){.name = NULL};
+	/* first of all; no `set local`, which warns: it ends with the transaction anyway */
+	if (!read_committed)
+		(s++)->sql = "set transaction_isolation to 'read committed'";
 	if (statement->kind == BATCH_SLOW)
 		add_timeout(s++, statement->timeout_ms);
 	s->sql = statement->sql;

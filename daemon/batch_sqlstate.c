@@ -36,6 +36,7 @@ static const struct {
     {"3F000", BATCH_RECHECK},
     {"42501", BATCH_RECHECK},
     {"42725", BATCH_RECHECK},
+    {"ZE001", BATCH_RECHECK}, /* the default isolation was changed under us */
     {"ZE004", BATCH_RECHECK},
 };
 

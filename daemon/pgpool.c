@@ -38,6 +38,7 @@ struct slot {
 	unsigned n_failures;	  /* in a row */
 	int64_t up_ms;		  /* when it last became READY */
 	bool recheck, refresh;	  /* before its next use */
+	bool read_committed;	  /* as transactions begin there */
 	int64_t db_us, told_us;	  /* database clock, and loop_now_us() when its answer came */
 	struct pgpool_watch watch;
 };
@@ -236,7 +237,9 @@ static const char check_sql[] =
     "select " SCHEMA_SQL_EXISTS ", pg_catalog.current_setting('server_version'),"
     " pg_catalog.current_setting('transaction_read_only'), pg_catalog.pg_backend_pid(),"
     " coalesce((select (extract(epoch from a.backend_start) * 1000000)::int8"
-    " from pg_catalog.pg_stat_activity a where a.pid = pg_catalog.pg_backend_pid()), 0)";
+    " from pg_catalog.pg_stat_activity a where a.pid = pg_catalog.pg_backend_pid()), 0),"
+    " pg_catalog.current_setting('default_transaction_isolation') = 'read committed',"
+    " pg_catalog.current_setting('server_encoding')";
 
 static void
 migrated_cb(const char *error, void *arg)
@@ -341,6 +344,7 @@ check_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 {
 	struct pgconn_statement statement = {.sql = SCHEMA_SQL_VERSION};
 	struct slot *s = arg;
+	char why[128];
 
 	if (a->end == PGCONN_LOST)
 		return;
@@ -348,7 +352,7 @@ check_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 		slot_down(s, a->message);
 		return;
 	}
-	if (PQntuples(a->result) != 1 || PQnfields(a->result) != 5) {
+	if (PQntuples(a->result) != 1 || PQnfields(a->result) != 7) {
 		slot_down(s, "the server's answer makes no sense");
 		return;
 	}
@@ -356,10 +360,18 @@ check_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 		slot_down(s, "the database is read-only");
 		return;
 	}
+	/* else what is true could not be recorded for the letters in it */
+	if (strcmp(PQgetvalue(a->result, 0, 6), "UTF8")) {
+		snprintf(why, sizeof why, "the database's encoding is %s, and must be UTF8",
+		    PQgetvalue(a->result, 0, 6));
+		slot_down(s, why);
+		return;
+	}
 	snprintf(
 	    status.server_version, sizeof status.server_version, "%s", PQgetvalue(a->result, 0, 1));
 	s->watch.pid = pg_read_int4(PQgetvalue(a->result, 0, 3));
 	s->watch.backend_start_us = pg_read_int8(PQgetvalue(a->result, 0, 4));
+	s->read_committed = pg_read_bool(PQgetvalue(a->result, 0, 5));
 	if (!pg_read_bool(PQgetvalue(a->result, 0, 0))) {
 		slot_schema_misfit(s, 0, SCHEMA_OLD);
 		return;
@@ -414,6 +426,14 @@ pgpool_db_now_us(const struct pgconn *c)
 	int64_t gone_us = loop_now_us() - s->told_us;
 
 	return s->db_us + gone_us - gone_us / CLOCK_DRIFT_DIVISOR;
+}
+
+bool
+pgpool_read_committed(const struct pgconn *c)
+{
+	const struct slot *s = pgconn_arg(c);
+
+	return s->read_committed;
 }
 
 void

@@ -41,6 +41,8 @@ unsigned pgpool_n_free(void);	     /* usable, nothing in flight */
  * minute ago.
  */
 int64_t pgpool_db_now_us(const struct pgconn *c);
+/* Does this connection's server begin transactions in READ COMMITTED by itself? */
+bool pgpool_read_committed(const struct pgconn *c);
 /* An answer showed that the clock jumped: every connection is asked anew before its next use. */
 void pgpool_clock_jumped(void);
 /* This connection's answers show that the schema changed: it is checked again before its next use.

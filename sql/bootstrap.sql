@@ -5,6 +5,10 @@ do $$
 declare
   v_role text;
 begin
+  if current_setting('server_encoding') <> 'UTF8' then
+    raise exception 'the database has the encoding %, and must have UTF8', current_setting('server_encoding')
+      using errcode = 'ZE005';
+  end if;
   foreach v_role in array array['effect_owner', 'effect_daemon', 'effect_report'] loop
     begin
       if not exists (select from pg_catalog.pg_roles where rolname = v_role) then
