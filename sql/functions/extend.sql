@@ -3,6 +3,7 @@ create or replace function effect.extend(p_id uuid[], p_token uuid[], p_scope te
 returns table (ord integer, answer text, state text, lease_until timestamptz, attempt integer)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 begin
   perform effect.enter(cardinality(p_id), cardinality(p_token), cardinality(p_scope), cardinality(p_lease_ms));

@@ -5,6 +5,7 @@ create or replace function effect.notified(p_id uuid[], p_notice_no integer[], p
 returns table (ord integer, answer text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 #variable_conflict use_column
 declare

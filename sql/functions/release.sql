@@ -6,6 +6,7 @@ create or replace function effect.release(
 returns table (ord integer, answer text, state text, already boolean, attempt integer)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 begin
   perform effect.enter(cardinality(p_id), cardinality(p_token), cardinality(p_scope), cardinality(p_reason),

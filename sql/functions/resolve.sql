@@ -7,6 +7,7 @@ create or replace function effect.resolve(
 returns table (ord integer, answer text, state text, attempt integer, policy bigint, result_secret text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 begin
   perform effect.enter(cardinality(p_id), cardinality(p_scope), cardinality(p_verdict), cardinality(p_attempt),

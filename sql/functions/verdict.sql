@@ -9,6 +9,7 @@ create or replace function effect.verdict(
 returns table (ord integer, answer text, state text, outcome text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 as $$
 begin
   perform effect.enter(cardinality(p_id), cardinality(p_attempt), cardinality(p_probe_no), cardinality(p_verdict),
