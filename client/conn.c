@@ -61,7 +61,7 @@ conn_open(struct conn *conn, const char *path, int64_t until_ms)
 	*conn = (struct conn){.fd = -1};
 	if (strlen(path) >= sizeof address.sun_path)
 		return fail(conn, "cannot connect", "the socket's path is too long");
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
 	conn->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (conn->fd < 0)
 		return fail(conn, "cannot make a socket", strerror(errno));

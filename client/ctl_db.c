@@ -100,7 +100,7 @@ installed_version(const struct ctl *ctl, PGconn *pg, char **ret_digest, int *ret
 		PQclear(result);
 		result = PQexec(pg, SCHEMA_SQL_VERSION);
 		if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0) {
-			version = atoi(PQgetvalue(result, 0, 0));
+			version = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
 			*ret_digest = xstrdup(PQgetvalue(result, 0, 1));
 		}
 	}

@@ -12,6 +12,7 @@
 #include "show.h"
 #include "usage.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,7 @@ ctl_method(struct ctl *ctl)
 	code = usage_read(ctl, &set, effect ? "[EFFECT]" : "", 0, effect ? 1 : 0);
 	if (code != USAGE_GO_ON)
 		return code;
+	assert(effect || set.n_args == 0); /* or usage_read had refused it */
 	if (set.n_args > 0 && effect->value)
 		return show_failure(
 		    ctl, CTL_USAGE, "usage", "%s: the effect is given twice", ctl->verb);

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXACT_DIGITS 15	       /* DBL_DIG: decimals of so many digits survive a double */
-#define SHORTEST_DIGITS_MAX 17 /* what tells every double from its neighbours */
-#define NORMAL_POINT_MIN -300  /* well above the subnormals, where EXACT_DIGITS does not hold */
+#define EXACT_DIGITS 15		/* DBL_DIG: decimals of so many digits survive a double */
+#define SHORTEST_DIGITS_MAX 17	/* what tells every double from its neighbours */
+#define NORMAL_POINT_MIN (-300) /* well above the subnormals, where EXACT_DIGITS does not hold */
 #define NORMAL_POINT_MAX 308
 #define REFS_ON_STACK 16
 

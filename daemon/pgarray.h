@@ -70,7 +70,9 @@ pg_instant(int64_t unix_us)
 static inline struct pgvalue
 pg_uuid(const struct uuid *u)
 {
-	return u ? (struct pgvalue){.uuid = *u} : pg_null();
+	if (!u)
+		return pg_null();
+	return (struct pgvalue){.uuid = *u};
 }
 struct pgvalue pg_text(const char *text);	       /* NULL = null */
 struct pgvalue pg_textn(const char *text, size_t len); /* NULL = null; also for bytea */

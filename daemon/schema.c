@@ -131,7 +131,7 @@ installed(PGconn *pq, int *ret_version, char *ret_digest, size_t size, char **re
 		*ret_error = error_line("effect.schema_version", PQresultErrorMessage(result));
 		err = ERR_CONFLICT;
 	} else if (PQntuples(result) == 1) {
-		*ret_version = atoi(PQgetvalue(result, 0, 0));
+		*ret_version = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
 		snprintf(ret_digest, size, "%s", PQgetvalue(result, 0, 1));
 	}
 	PQclear(result);

@@ -332,11 +332,8 @@ server_acceptable_cb(evutil_socket_t fd, short what, void *arg)
 			server_peer(peer_fd);
 		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
 			return;
-		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-		    errno == ENOMEM) {
-			server_pause();
-			return;
 		} else if (errno != EINTR && errno != ECONNABORTED) {
+			/* out of descriptors or memory, or worse */
 			server_pause();
 			return;
 		}

@@ -60,7 +60,7 @@ tool_member_fail(struct tool_member_parse *p, const char *pointer, const char *f
 	va_end(ap);
 	buf_printf(&b, "%s: ", p->file);
 	name = p->object == NULL ? NULL : cJSON_GetObjectItemCaseSensitive(p->object, "name");
-	if (cJSON_IsString(name))
+	if (name != NULL && cJSON_IsString(name))
 		buf_printf(&b, "'%s': ", name->valuestring);
 	if (p->index >= 0)
 		buf_printf(&b, "/%d", p->index);

@@ -36,7 +36,7 @@ static bool
 class_from_annotations(struct tool_member_parse *p)
 {
 	const cJSON *a = cJSON_GetObjectItemCaseSensitive(p->object, "annotations");
-	bool reads, idempotent, destructive;
+	bool reads = false, idempotent = false, destructive = true;
 
 	if (a == NULL)
 		return true;

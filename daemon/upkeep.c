@@ -201,7 +201,7 @@ upkeep_stat_add(struct stats_entry *e)
 {
 	struct upkeep_stat *s = xcalloc(1, sizeof *s);
 
-	assert(offsetof(struct upkeep_stat, item) == 0);
+	static_assert(offsetof(struct upkeep_stat, item) == 0, "an item is its upkeep_stat");
 	s->entry = e;
 	upkeep_log2(e, &s->log2);
 	s->item.statement = &stat_add;
