@@ -75,13 +75,15 @@ static void
 take_id(struct rpc_line *r, uint32_t id, bool faulty)
 {
 	const struct json_node *n = &r->doc.nodes[id];
+	uint32_t quotes;
 
 	if (n->type != JSON_STRING && n->type != JSON_NUMBER) {
 		refuse(r, ERR_INVALID_REQUEST, "id must be a string or a number");
 		return;
 	}
-	if (n->end - n->start > LABEL_BYTES_MAX) {
-		refuse(r, ERR_INVALID_REQUEST, "id may be spelt in at most 255 bytes");
+	quotes = n->type == JSON_STRING ? 2 : 0;
+	if (n->end - n->start > LABEL_BYTES_MAX + quotes) {
+		refuse(r, ERR_INVALID_REQUEST, "id may have at most 255 bytes, as it is spelt");
 		return;
 	}
 	if (faulty && !id_is_sound(r, id))

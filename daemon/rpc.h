@@ -35,11 +35,12 @@ struct rpc_line {
  * it reusable, rpc_line_free() ends it.
  *
  * Grammar and depth: ERR_PARSE. Not one object (a batch is an array), "jsonrpc" not "2.0", no
- * method, an id that is neither string nor number or is spelt in more than 255 bytes, two members
- * of one name or I-JSON's other faults in the envelope: ERR_INVALID_REQUEST. The same faults inside
- * params, or params that are no object: ERR_INVALID_PARAMS. Whatever stands in the value of
- * params.result is no fault (JSON_OPAQUE). Members of the envelope that JSON-RPC does not know are
- * ignored. The id is kept for an error's answer unless it is at fault itself.
+ * method, an id that is neither string nor number or has more than 255 bytes as it is spelt (the
+ * quotes apart), two members of one name or I-JSON's other faults in the envelope:
+ * ERR_INVALID_REQUEST. The same faults inside params, or params that are no object:
+ * ERR_INVALID_PARAMS. Whatever stands in the value of params.result is no fault (JSON_OPAQUE).
+ * Members of the envelope that JSON-RPC does not know are ignored. The id is kept for an error's
+ * answer unless it is at fault itself.
  */
 void rpc_parse(struct rpc_line *r, const char *line, size_t len);
 void rpc_line_clear(struct rpc_line *r);

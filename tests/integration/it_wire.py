@@ -33,11 +33,11 @@ def error_of(conn, text):
 def ids(daemon):
     with daemon.connect() as conn:
         for spelled in ('1', '-0', '1e2', '1E+2', '12345678901234567890123', '0.10', '-1.5e-7', '"x\\u0041"', '"\\/"', '""', '"é"',
-                        '"' + 'a' * 253 + '"', '9' * 255):
+                        '"' + 'a' * 255 + '"', '9' * 255):
             answer = exchange(conn, f'{{"jsonrpc":"2.0","id":{spelled},"method":"key","params":{{"tool":"t","key":"k"}}}}')
             ok(answer.startswith(f'{{"jsonrpc":"2.0","id":{spelled},"result":{{'.encode()) and answer.endswith(b'}}'),
                f'the id {spelled[:30]} comes back as it was spelled', answer)
-        for bad in ('null', '{}', '[]', 'true', '"' + 'a' * 254 + '"', '9' * 256, '"\\ud800"'):
+        for bad in ('null', '{}', '[]', 'true', '"' + 'a' * 256 + '"', '9' * 256, '"\\ud800"'):
             got, error = error_of(conn, f'{{"jsonrpc":"2.0","id":{bad},"method":"info"}}')
             is_((got, error['code'], error['data']['name']), ('null', -32600, 'invalid_request'), f'an id {bad[:20]} is refused')
         conn.send_raw(b'{"jsonrpc":"2.0","id":7,"method":"info"}\n' * 2)

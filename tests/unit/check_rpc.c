@@ -126,13 +126,13 @@ START_TEST(an_id_leaves_as_it_came)
 		ck_assert_ptr_null(r.id);
 		ck_assert_int_ne(r.error, 0);
 	}
-	/* 255 bytes as spelt, quotes and escapes included */
+	/* 255 bytes as spelt, escapes included; the quotes do not count */
 	for (int n = 255; n <= 256; n++) {
 		char id[300];
 
 		memset(id, 'i', sizeof id);
-		id[0] = id[n - 1] = '"';
-		id[n] = '\0';
+		id[0] = id[n + 1] = '"';
+		id[n + 2] = '\0';
 		snprintf(line, sizeof line, HEAD "%s,\"method\":\"info\"}", id);
 		snprintf(expected, sizeof expected, "info %s", id);
 		if (n == 255)
