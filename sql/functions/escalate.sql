@@ -1,5 +1,6 @@
 -- A locked row goes to people. p_evidence: the event that proves that an earlier attempt landed (then the row can only
--- become done); null: its deadline passed. The running holder, if there is one, keeps attempt and token.
+-- become done); null: its deadline passed. The running holder, if there is one, keeps attempt and token. Whoever listens
+-- on the channel effect_escalated is told the id, and nothing else: a payload has its limit, and so has a listener's right.
 create or replace function effect.escalate(p_row effect.ledger, p_reason text, p_evidence bigint default null) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -22,6 +23,7 @@ begin
   end if;
   if p_row.state <> 'escalated' then
     perform effect.note(p_row.id, 'escalated', p_row.attempt, p_reason);
+    perform pg_notify('effect_escalated', p_row.id::text);
   end if;
 end
 $$;

@@ -312,7 +312,9 @@ def opposite_orders(daemon, other, cluster):
 
 
 def bodies(daemon, cluster):
-    """case 110: large bodies, alone and many at once; what is told to listeners is short."""
+    """case 110: large bodies, alone and many at once; who listens is told an id, whatever the size of the row."""
+    session = Session(cluster)
+    session.do('listen effect_escalated')
     with daemon.connect() as conn:
         for size in (10000, 900000):
             run = claim(conn, f'body {size}', args={'a': 'z' * size}, owner='o' * 255, run='r' * 255)
@@ -320,7 +322,11 @@ def bodies(daemon, cluster):
         runs = [claim(conn, f'bodies {at}', args={'a': 'z' * 10000}) for at in range(100)]
         conn.send_raw(b''.join(Conn.line('complete', {**own_ids(run), 'result': 'y' * 10000}, at) for at, run in enumerate(runs)))
         is_({tell(conn.recv(at)) for at in range(100)}, {'done'}, 'case 110: a hundred of 10 KB in one burst')
-    is_(cluster.psql("select count(*) from pg_listening_channels()"), '0', 'and nobody needs to listen')
+        run = claim(conn, 'k' * 255, 'hand', args={'a': 'z' * 900000}, owner='o' * 255)
+        conn.call('unknown', **own_ids(run), reason='r' * 1000)
+        wait_state(conn, run['effect'], 'escalated')
+    like(session.do('select 1'), f'^1\nAsynchronous notification "effect_escalated" with payload "{run["effect"]}" received', 'case 110: a listener is told its id')
+    session.close()
 
 
 with Cluster() as cluster, Daemon(cluster, config=CONFIG, tools=TOOLS) as daemon:
