@@ -52,7 +52,7 @@ fail(int line, const char *fmt, ...)
 
 /* What the walk over the text remembers. */
 struct walk {
-	const char *p;
+	char *p;
 	int line;
 	char open[2]; /* the nesting: 's' a section, 'l' a list */
 	int open_line[2];
@@ -147,27 +147,34 @@ skip_string(struct walk *w)
 	push_word(w, start, (size_t)(w->p - start));
 }
 
-/* False: there is no comment here. */
+/*
+ * False: there is no comment here. One is taken out of the text, as libconfuse would count the end
+ * of its line twice.
+ */
 static bool
 skip_comment(struct walk *w)
 {
+	char *start = w->p;
 	int line = w->line;
 
 	if (w->p[0] == '#' || (w->p[0] == '/' && w->p[1] == '/')) {
 		w->p += strcspn(w->p, "\n");
-		return true;
-	}
-	if (w->p[0] != '/' || w->p[1] != '*')
-		return false;
-	for (w->p += 2; w->p[0] != '*' || w->p[1] != '/'; w->p++) {
-		if (*w->p == '\0') {
-			fail(line, "a comment is not closed");
-			return true;
+	} else if (w->p[0] == '/' && w->p[1] == '*') {
+		for (w->p += 2; w->p[0] != '*' || w->p[1] != '/'; w->p++) {
+			if (*w->p == '\0') {
+				fail(line, "a comment is not closed");
+				return true;
+			}
+			w->line += *w->p == '\n';
 		}
-		if (*w->p == '\n')
-			w->line++;
+		w->p += 2;
+	} else {
+		return false;
 	}
-	w->p += 2;
+	for (; start < w->p; start++) {
+		if (*start != '\n')
+			*start = ' ';
+	}
 	return true;
 }
 
@@ -191,7 +198,7 @@ skip_word(struct walk *w)
 }
 
 static void
-lexical(const char *text)
+lexical(char *text)
 {
 	struct walk w = {.p = text, .line = 1};
 
@@ -405,7 +412,7 @@ grammar(void)
 }
 
 static void
-parse_text(const char *text)
+parse_text(char *text)
 {
 	char *whole;
 	cfg_t *cfg;

@@ -172,6 +172,12 @@ END_TEST
 START_TEST(an_unknown_key_is_named_with_its_place_and_the_nearest)
 {
 	expect_error("\n\nsokcet = \"/x\"", "3: unknown key 'sokcet', the nearest is 'socket'");
+	expect_error("# a\n// b\n/* c\n d */ # e\r\n\nsokcet = \"/x\"",
+	    "6: unknown key 'sokcet', the nearest is 'socket'");
+	expect_error("notify {\n # a\n exec = { # b\n \"/x\" // c\n }\n # d\n colour = 3 }",
+	    "7: unknown key 'colour' in notify");
+	expect_error("log_calls = true # '\n# \"\nlog_level = \"loud\"\n# c\n",
+	    "3: 'log_level' must be debug, info, warning or error");
 	expect_error("colour = 3", "1: unknown key 'colour'");
 	expect_error("notify {\n webhook = \"http://x\" }", "2: unknown key 'webhook' in notify");
 	expect_error("namespace a {\n\n wrapper = {\"user:1\"} }",
