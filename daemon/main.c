@@ -401,6 +401,13 @@ main_stop_database(void)
 }
 
 static void
+main_free_signals(void)
+{
+	for (int i = 0; i < SIGNALS; i++)
+		event_free(signals[i]);
+}
+
+static void
 main_tear_down(void)
 {
 	loop_timer_free(drain_timer);
@@ -415,8 +422,7 @@ main_tear_down(void)
 	batch_free();
 	child_stop();
 	service_stop();
-	for (int i = 0; i < SIGNALS; i++)
-		event_free(signals[i]);
+	main_free_signals();
 	loop_free();
 	server_close();
 	state_close();
@@ -464,6 +470,8 @@ main_process(void)
 	srandom((unsigned)(getpid() ^ time(NULL)));
 }
 
+/* Before the socket is there: who sees it may send a signal. One that comes early waits for the
+ * loop. */
 static void
 main_signals(void)
 {
@@ -512,7 +520,6 @@ main_build(void)
 	loop_add_pass_end(batch_flush);
 	loop_add_pass_end(client_flush);
 	loop_add_pass_end(main_drain_look);
-	main_signals();
 	pgpool_start(config, main_ledger_changed);
 	sweeper_start(config);
 	upkeep_start();
@@ -527,9 +534,11 @@ main_serve(void)
 
 	loop_init();
 	child_init();
+	main_signals();
 	method_init(config, tools);
 	rc = main_claim_places();
 	if (rc != 0) {
+		main_free_signals();
 		if (embedded)
 			main_stop_database();
 		server_close();
