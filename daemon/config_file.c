@@ -34,11 +34,12 @@ static struct parse {
 
 static void fail(int line, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* What a file calls its keys may be anything, and the message is one line. */
 static void
 fail(int line, const char *fmt, ...)
 {
 	va_list ap;
-	char *text;
+	char *text, *c;
 
 	if (parse->error != NULL)
 		return;
@@ -46,6 +47,9 @@ fail(int line, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		abort();
 	va_end(ap);
+	for (c = text; *c != '\0'; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
 	parse->error = xasprintf("%s:%d: %s", parse->path, line, text);
 	free(text);
 }

@@ -179,6 +179,7 @@ START_TEST(an_unknown_key_is_named_with_its_place_and_the_nearest)
 	expect_error("log_calls = true # '\n# \"\nlog_level = \"loud\"\n# c\n",
 	    "3: 'log_level' must be debug, info, warning or error");
 	expect_error("colour = 3", "1: unknown key 'colour'");
+	expect_error("co\x01l\x7four = 3", "1: unknown key 'co?l?our'");
 	expect_error("notify {\n webhook = \"http://x\" }", "2: unknown key 'webhook' in notify");
 	expect_error("namespace a {\n\n wrapper = {\"user:1\"} }",
 	    "3: unknown key 'wrapper' in namespace, the nearest is 'wrappers'");
