@@ -32,6 +32,19 @@ select is(effect_test.row('absent') ->> 'state', 'pending', 'attempt 2 is untouc
 select is(effect_test.only(effect_test.resolve('{"key": "absent", "verdict": "landed"}'), 'answer', 'state', 'attempt'),
   '{"answer": "conflict", "state": "pending", "attempt": 2}', 'a pending row is nobody''s to resolve; told state and attempt');
 
+-- what the row has become since it was looked at is not decided
+select effect_test.unknown(effect_test.e('absent', 't2')) \gset
+select is(effect_test.only(effect_test.resolve('{"key": "absent", "verdict": "absent", "attempt": 1, "state": "unknown", "by": "uid 2"}'),
+  'answer', 'state', 'attempt'), '{"answer": "conflict", "state": "unknown", "attempt": 2}',
+  'attempt 1 was seen unknown, and attempt 2 is unknown now: conflict');
+select pg_temp.open('older') \gset
+select effect_test.advance('1 h') \gset
+select effect_test.sweep() \gset
+select is(effect_test.row('older') ->> 'state', 'escalated', 'another one is escalated meanwhile');
+select is(effect_test.only(effect_test.resolve('{"key": "older", "verdict": "absent", "state": "unknown"}'), 'answer', 'state'),
+  '{"answer": "conflict", "state": "escalated"}', 'it was seen unknown: conflict');
+select is(effect_test.row('older') ->> 'state', 'escalated', 'and it stays with people');
+
 select pg_temp.open('failed') \gset
 select effect_test.resolve('{"key": "failed", "verdict": "failed", "result": "\"refused\""}') \gset
 select is(effect_test.only(effect_test.begin(effect_test.e('failed', 'x')), 'answer', 'outcome', 'decided_by', 'result'),

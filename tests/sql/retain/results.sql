@@ -19,6 +19,7 @@ select is(effect_test.complete(effect_test.e('a', 't1', '{"tool": "short", "resu
 select is(to_jsonb(r), '{"dropped": 1, "deleted": 0}', 'the result is dropped')
   from effect.retain(100) r;
 select is(pg_temp.replay(), 'replay expired', 'and replayed as expired');
+select is(effect_test.row('a', 'short') -> 'result', null, 'its text is gone from the row, not only from the answers');
 select is(effect_test.only(effect_test.row('a', 'short'), 'result_bytes', 'due_at'),
   jsonb_build_object('result_bytes', 7, 'due_at', effect.now() + interval '50 s'), 'its size stays; next is the key');
 select is(to_jsonb(r), '{"dropped": 0, "deleted": 0}', 'once') from effect.retain(100) r;
