@@ -7,7 +7,7 @@ select l.id as effect, t.namespace, t.name as tool, l.key, l.state, l.attempt, l
 from effect.ledger l join effect.tool t on t.version = l.policy;
 
 create or replace view effect.open_effects as
-select * from effect.effects where state in ('pending', 'unknown', 'escalated') order by claimed_at;
+select * from effect.effects where done_at is null order by claimed_at;
 
 create or replace view effect.history as
 select e.id, e.effect, e.at, e.kind, e.attempt, e.decided_by, e.outcome, e.reason, e.detail, e.evidence, e.incident,

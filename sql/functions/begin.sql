@@ -34,6 +34,8 @@ declare
   v_n_answered integer := 0;
   v_rest integer[] := '{}';
   v_i integer;
+  v_policy bigint;
+  v_tool effect.tool;
 begin
   perform effect.enter(v_n, cardinality(p_policy), cardinality(p_key), cardinality(p_fingerprint), cardinality(p_token),
     cardinality(p_request), cardinality(p_lease_ms), cardinality(p_owner), cardinality(p_run), cardinality(p_step),
@@ -42,38 +44,43 @@ begin
   v_now := effect.now();
   v_answered := array_fill(false, array[v_n]);
 
-  for ord, answer, attempt, token, lease_until, lease_ms, protected_until, on_error, state, claimed_at in
-    with u as (
-      select distinct on (u.id) u.*
+  -- No join back to the input: its place among the ids says which entry a row came from. (An `exists` under `case` may be
+  -- planned as a hash of the whole ledger.)
+  -- The look for a row is no `exists`: planned on a small table that becomes a hash of all ids, and stays one.
+  for ord, attempt, token, lease_until, protected_until, claimed_at, v_policy in
+    insert into effect.ledger as l (id, token, fingerprint, request, instance, boot, policy, claimed_at, due_at,
+      keep_until, lease_until, attempt, base, state, key, owner, run, step, turn, kept)
+    select f.id, f.token, f.fingerprint, f.request, case when f.request is not null then p_instance end,
+      case when f.request is not null then p_boot end, f.policy, v_now, v_now + effect.ms(f.lease_ms),
+      v_now + effect.ms(f.keep_key_ms), v_now + effect.ms(f.lease_ms), f.base + 1, f.base, 'pending', f.key,
+      f.owner, f.run, f.step, f.turn, f.kept
+    from (
+      select u.id, u.policy, u.key, u.fingerprint, u.token, u.request, coalesce(u.lease_ms, t.lease_ms) as lease_ms,
+        u.owner, u.run, u.step, u.turn, u.kept, t.keep_key_ms,
+        coalesce((select max(e.attempt) from effect.event e where e.effect = u.id), 0) as base
       from unnest(p_id, p_policy, p_key, p_fingerprint, p_token, p_request, p_lease_ms, p_owner, p_run, p_step, p_turn,
           p_kept, p_within_ms, p_resent)
         with ordinality as u(id, policy, key, fingerprint, token, request, lease_ms, owner, run, step, turn, kept,
           within_ms, resent, ord)
-      order by u.id, u.ord
-    ), fresh as materialized (
-      select u.*, coalesce(u.lease_ms, t.lease_ms) as granted_ms, t.keep_key_ms, t.on_error,
-        coalesce((select max(e.attempt) from effect.event e where e.effect = u.id), 0) as base
-      from u join effect.tool t on t.version = u.policy
-      where not u.resent
-        and v_now <= p_asked_at + effect.ms(u.within_ms)
-        and not exists (select from effect.ledger l where l.id = u.id)
-    ), claimed as (
-      insert into effect.ledger as l (id, token, fingerprint, request, instance, boot, policy, claimed_at, due_at,
-        keep_until, lease_until, attempt, base, state, key, owner, run, step, turn, kept)
-      select f.id, f.token, f.fingerprint, f.request, case when f.request is not null then p_instance end,
-        case when f.request is not null then p_boot end, f.policy, v_now, v_now + effect.ms(f.granted_ms),
-        v_now + effect.ms(f.keep_key_ms), v_now + effect.ms(f.granted_ms), f.base + 1, f.base, 'pending', f.key,
-        f.owner, f.run, f.step, f.turn, f.kept
-      from fresh f
-      where pg_try_advisory_xact_lock(effect.lock_of(f.id))
-        and (f.request is null or pg_try_advisory_xact_lock(effect.lock_of(f.id, f.request)))
-      on conflict (id) do nothing
-      returning l.id
-    )
-    select f.ord::integer, 'run', f.base + 1, f.token, v_now + effect.ms(f.granted_ms), f.granted_ms,
-      v_now + effect.ms(f.keep_key_ms), f.on_error, 'pending', v_now
-    from claimed c join fresh f on f.id = c.id
+        join effect.tool t on t.version = u.policy
+      where case
+        when u.resent or u.ord <> array_position(p_id, u.id) or v_now > p_asked_at + effect.ms(u.within_ms)
+          or (select true from effect.ledger r where r.id = u.id) then false
+        else pg_try_advisory_xact_lock(effect.lock_of(u.id))
+          and (u.request is null or pg_try_advisory_xact_lock(effect.lock_of(u.id, u.request)))
+        end
+      order by u.id
+      offset 0) as f
+    on conflict (id) do nothing
+    returning array_position(p_id, l.id), l.attempt, l.token, l.lease_until, l.keep_until, l.claimed_at, l.policy
   loop
+    if v_policy is distinct from v_tool.version then
+      select * into v_tool from effect.tool t where t.version = v_policy;
+    end if;
+    answer := 'run';
+    state := 'pending';
+    lease_ms := coalesce(p_lease_ms[ord], v_tool.lease_ms);
+    on_error := v_tool.on_error;
     v_answered[ord] := true;
     v_n_answered := v_n_answered + 1;
     return next;

@@ -27,7 +27,7 @@ begin
   v_now := effect.now();
   for v_row in
     select l.* from effect.ledger l
-    where l.state in ('pending', 'unknown', 'escalated') and l.due_at <= v_now
+    where l.done_at is null and l.due_at <= v_now
       and (p_notify or l.state <> 'escalated')
     order by l.due_at
     limit p_rows_max
