@@ -185,7 +185,10 @@ client_out_write(struct client_out *o)
 		if (n >= 0) {
 			fault_point("client.sent");
 			client_out_taken(o, (size_t)n);
-		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ||
+		    errno == ENOMEM) {
+			/* the kernel's want is no close of the peer's; the look at those who
+			 * stall tries again */
 			client_out_compact(o);
 			client_out_wait(o, true);
 			return CLIENT_OUT_WAITS;

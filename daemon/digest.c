@@ -1,9 +1,12 @@
 /*
  * SHA-256 ids and UUIDs. The hash itself is libcrypto's; what belongs here is only what goes into
  * it and how its bytes are read. A failure of libcrypto or getrandom(2) is no state to go on in:
- * assert.
+ * assert; but for the start of a hash, where libcrypto asks for memory and does not say why it
+ * failed.
  */
 #include "digest.h"
+
+#include "alloc.h"
 
 #include <openssl/evp.h>
 
@@ -22,16 +25,12 @@ static EVP_MD_CTX *ctx;
 static void
 hash_start(void)
 {
-	int ok;
-
 	if (!ctx) {
 		sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
 		ctx = EVP_MD_CTX_new();
-		assert(sha256 && ctx);
 	}
-	ok = EVP_DigestInit_ex2(ctx, sha256, NULL);
-	assert(ok == 1);
-	(void)ok;
+	if (!sha256 || !ctx || EVP_DigestInit_ex2(ctx, sha256, NULL) != 1)
+		alloc_out_of_memory();
 }
 
 static void

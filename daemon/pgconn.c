@@ -45,7 +45,7 @@ struct pgconn {
 	void *cb_arg;
 	int64_t moved_ms; /* when anything was sent or came last */
 	unsigned n_statements;
-	bool broken;	  /* libpq did not take it */
+	bool broken;	  /* libpq did not take it, or not its answer */
 	PGresult *result; /* rows of the last statement so far */
 	struct pgconn_answer answer;
 
@@ -191,13 +191,15 @@ notice_cb(void *arg, const PGresult *notice)
 	log_warn("ledger", "the server warns: %s", text ? text : "(no text)");
 }
 
-/* Keeps the first error: what follows it is only its echo. */
+/* Keeps the first error: what follows it is only its echo. One without a SQLSTATE is libpq's own
+ * (no memory for a row, no sense in what came); the server may have committed: it is lost. */
 static void
 keep_error(struct pgconn *c, const PGresult *result)
 {
 	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
+	c->broken |= !sqlstate;
 	if (c->answer.message[0])
 		return;
 	if (sqlstate)
@@ -246,7 +248,7 @@ drain(struct pgconn *c)
 	unsigned left = 4 * c->n_statements + 16;
 	bool after_null = false;
 
-	while (c->state == CALLING && left-- > 0 && !PQisBusy(c->pq)) {
+	while (c->state == CALLING && !c->broken && left-- > 0 && !PQisBusy(c->pq)) {
 		PGresult *result = PQgetResult(c->pq);
 
 		if (!result) {
@@ -423,7 +425,8 @@ connect_host(struct pgconn *c)
 	char *parts[3] = {NULL};
 	size_t n = 0, n_parts = 0;
 
-	assert(parsed); /* pgconn_new() looked */
+	if (!parsed) /* pgconn_new() looked at the text */
+		alloc_out_of_memory();
 	for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++) {
 		names[n] = defaults[i][0];
 		values[n++] = defaults[i][1];
@@ -447,7 +450,7 @@ connect_host(struct pgconn *c)
 		free(parts[i]);
 	PQconninfoFree(parsed);
 	if (!c->pq)
-		abort(); /* no memory, as in alloc.c */
+		alloc_out_of_memory();
 	PQsetNoticeReceiver(c->pq, notice_cb, c);
 	PQsetErrorVerbosity(
 	    c->pq, PQERRORS_VERBOSE); /* the only way to a failed start's SQLSTATE */
