@@ -503,6 +503,21 @@ pgpool_drop(struct pgconn *c, const char *why)
 	pgconn_abort(c, why);
 }
 
+void
+pgpool_drop_read_only(struct pgconn *c, const char *why)
+{
+	for (unsigned i = 0; i < n_slots; i++) {
+		struct slot *s = &slots[i];
+
+		if (!s->conn || s->conn == c || pgconn_host(s->conn) != pgconn_host(c))
+			continue;
+		s->recheck = true;
+		if (slot_free(s))
+			slot_check(s);
+	}
+	pgpool_drop(c, why);
+}
+
 const struct pgpool_status *
 pgpool_status(void)
 {

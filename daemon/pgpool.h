@@ -48,7 +48,10 @@ void pgpool_clock_jumped(void);
 /* This connection's answers show that the schema changed: it is checked again before its next use.
  */
 void pgpool_recheck(struct pgconn *c);
-/* This connection is of no use (read-only, shutting down): given up, another is opened. */
+/* This connection is of no use (shutting down, say): given up, another is opened. */
 void pgpool_drop(struct pgconn *c, const char *why);
+/* So is this one, as its server takes no writes; the others to the same host are checked before
+ * anything is read there: it may be of the past. */
+void pgpool_drop_read_only(struct pgconn *c, const char *why);
 
 #endif

@@ -208,8 +208,8 @@ class Cluster:
     """
     alive = []
 
-    def __init__(self, settings=None, start=True):
-        self.dir = folder()
+    def __init__(self, settings=None, start=True, dir=None):
+        self.dir = dir or folder()
         self.data = os.path.join(self.dir, 'data')
         self.settings = {'fsync': 'off', 'listen_addresses': '', 'unix_socket_directories': self.dir,
                          'max_connections': '100', 'shared_buffers': '32MB', 'log_min_messages': 'warning',
@@ -219,14 +219,20 @@ class Cluster:
         self.as_user = {'user': PG_USER, 'group': PG_USER, 'extra_groups': []} if os.getuid() == 0 else {}
         if self.as_user:
             shutil.chown(self.dir, PG_USER, PG_USER)
-        self._run('initdb', '-D', self.data, '-U', 'postgres', '-A', 'trust', '--no-sync', '--no-instructions',
-                  '--encoding=UTF8', '--locale=C.UTF-8')
+        self._make()
         if start:
             self.start()
-            self.psql('create database effectd', database='postgres')
+            self._fill()
+
+    def _make(self):
+        self._run('initdb', '-D', self.data, '-U', 'postgres', '-A', 'trust', '--no-sync', '--no-instructions',
+                  '--encoding=UTF8', '--locale=C.UTF-8')
+
+    def _fill(self):
+        self.psql('create database effectd', database='postgres')
 
     def _run(self, name, *args):
-        subprocess.run([os.path.join(PG_BIN, name), *args], check=True, stdin=subprocess.DEVNULL,
+        subprocess.run([os.path.join(PG_BIN if os.path.exists(os.path.join(PG_BIN, name)) else PG_CLIENT_BIN, name), *args], check=True, stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, cwd='/', **self.as_user)
 
     def conninfo(self, user='postgres', database='effectd', **more):
@@ -254,7 +260,7 @@ class Cluster:
                 lines = pid_file.read().split('\n')
         except FileNotFoundError:
             return False
-        return int(lines[0] or 0) == self.process.pid and len(lines) > 7 and lines[7].strip() == 'ready'
+        return int(lines[0] or 0) == self.process.pid and len(lines) > 7 and lines[7].strip() in ('ready', 'standby')
 
     def _end(self, sig):
         if self.process:
@@ -270,6 +276,13 @@ class Cluster:
     def immediate(self):
         """Pulls the plug: no checkpoint, recovery at the next start."""
         self._end(signal.SIGQUIT)
+
+    def kill(self):
+        """Every process of it at once and without a word, as when its machine is gone."""
+        self.freeze()
+        for pid in self._pids()[1:]:
+            os.kill(pid, signal.SIGKILL)
+        self._end(signal.SIGKILL)
 
     def restart(self):
         self.stop()
