@@ -13,11 +13,11 @@ begin
   perform effect.enter(1, 1);
   select max(s.id), array_agg(distinct s.effect) into next_after, v_effects
   from (select e.id, e.effect from effect.event e where e.id > p_after order by e.id limit p_rows_max) as s;
-  delete from effect.event e using unnest(v_effects) as g(effect)
-  where e.effect = g.effect
-    and not exists (select from effect.ledger l where l.id = g.effect)
-    and not exists (select from effect.event n where n.effect = g.effect
-      and n.at > effect.now() - interval '30 days');
+  -- scalar look-ups and `= any`: a join or an `exists` may be planned as a walk of the whole index
+  delete from effect.event e
+  where e.effect = any (v_effects)
+    and (select true from effect.ledger l where l.id = e.effect) is null
+    and (select true from effect.event n where n.effect = e.effect and n.at > effect.now() - interval '30 days' limit 1) is null;
   get diagnostics deleted = row_count;
   next_after := coalesce(next_after, 0);
 end

@@ -15,26 +15,25 @@ begin
   v_now := effect.now();
   select array_agg(d.id) into v_due
   from (select l.id from effect.ledger l
-    where l.state in ('released', 'done') and l.due_at <= v_now
+    where l.done_at is not null and l.due_at <= v_now
     order by l.due_at
     limit p_rows_max
     for update skip locked) as d;
 
+  -- By `= any`, and no join: planned on a small table a join may walk the whole primary key. Nor is there an `exists`: under an
+  -- `or` that is planned as a hash of all events.
   insert into effect.event (effect, token, at, attempt, kind)
   select l.id, l.token, v_now, l.attempt, 'expired'
-  from unnest(v_due) as d(id) join effect.ledger l on l.id = d.id
-  where effect.forgotten(l.state, l.keep_until, v_now)
-    and (l.state = 'released' or exists (select from effect.event e where e.effect = l.id))
-  order by l.id;
-  delete from effect.ledger l using unnest(v_due) as d(id)
-  where l.id = d.id and effect.forgotten(l.state, l.keep_until, v_now);
+  from effect.ledger l
+  where l.id = any (v_due) and effect.forgotten(l.state, l.keep_until, v_now)
+    and (l.state = 'released' or (select true from effect.event e where e.effect = l.id limit 1));
+  delete from effect.ledger l where l.id = any (v_due) and effect.forgotten(l.state, l.keep_until, v_now);
   get diagnostics deleted = row_count;
   update effect.ledger l set
     due_at = l.keep_until,
     result = null,
     result_state = case when l.result_state in ('kept', 'redacted') then 'expired' else l.result_state end
-  from unnest(v_due) as d(id)
-  where l.id = d.id;
+  where l.id = any (v_due);
   get diagnostics dropped = row_count;
 end
 $$;
