@@ -13,6 +13,7 @@ static const struct {
 	const char *prefix;
 	enum batch_action action;
 } table[] = {
+    {"40003", BATCH_DROP},	/* completion unknown: perhaps it is committed */
     {"40", BATCH_CONTENDED},	/* serialization, deadlock */
     {"55P03", BATCH_CONTENDED}, /* lock not available */
     {"55006", BATCH_AGAIN},	/* object in use */
@@ -21,6 +22,9 @@ static const struct {
 	BATCH_AGAIN}, /* a pooler that forgets prepared statements: pgconn stops to use them */
     {"42P05", BATCH_AGAIN},
     {"25006", BATCH_READ_ONLY},
+    {"25", BATCH_DROP}, /* the session is in a transaction that is not ours */
+    {"28", BATCH_DROP}, /* a pooler could not log in, or found no database */
+    {"3D", BATCH_DROP},
     {"57P", BATCH_DROP}, /* shutting down, starting up */
     {"08", BATCH_DROP},
     {"53300", BATCH_DROP}, /* too many connections */
