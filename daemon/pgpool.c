@@ -36,7 +36,7 @@ struct slot {
 	struct pgconn *conn;	  /* but in DOWN */
 	struct loop_timer *timer; /* DOWN: next try; CHECKING, REFRESHING: patience */
 	unsigned n_failures;	  /* in a row */
-	int64_t up_ms;		  /* when it last became READY */
+	int64_t up_ms;		  /* since when it is of use; 0 = it is not */
 	bool recheck, refresh;	  /* before its next use */
 	bool read_committed;	  /* as transactions begin there */
 	int64_t db_us, told_us;	  /* database clock, and loop_now_us() when its answer came */
@@ -148,10 +148,11 @@ slot_down(struct slot *s, const char *why)
 
 	pgconn_close(s->conn);
 	s->conn = s->watch.conn = NULL;
-	if (s->state == READY && loop_now_ms() - s->up_ms >= STEADY_MS)
+	if (s->up_ms && loop_now_ms() - s->up_ms >= STEADY_MS)
 		s->n_failures = 0;
 	else if (s->state != DOWN)
 		s->n_failures++;
+	s->up_ms = 0;
 	s->state = DOWN;
 	s->recheck = s->refresh = false;
 	if (stopping)
@@ -178,7 +179,7 @@ slot_ready(struct slot *s)
 	bool first = !status.up;
 
 	loop_timer_clear(s->timer);
-	if (s->state == CHECKING)
+	if (!s->up_ms)
 		s->up_ms = loop_now_ms();
 	s->state = READY;
 	s->watch.conn = s->conn;
