@@ -48,7 +48,8 @@ static void (*changed_cb)(void);
 static struct slot *slots;
 static unsigned n_slots;
 static struct pgpool_status status;
-static int64_t said_ms; /* when the reason was last logged */
+static int64_t said_ms; /* when a reason was last logged */
+static bool unsaid;	/* the present one was not */
 static bool migrating, warned_of_bodies, stopping;
 static struct pgpool_watch **watches; /* those of the slots */
 
@@ -85,10 +86,12 @@ say_down(const char *why)
 	int64_t now_ms = loop_now_ms();
 	bool was_up = status.up, other = strcmp(status.error, why) != 0;
 
-	if (!was_up && !other)
+	if (!was_up && !other && !unsaid)
 		return;
 	snprintf(status.error, sizeof status.error, "%s", why);
-	if (was_up || said_ms == 0 || now_ms - said_ms >= SAY_AGAIN_MS) {
+	/* one that came too soon after another is said once it is time */
+	unsaid = !(was_up || said_ms == 0 || now_ms - said_ms >= SAY_AGAIN_MS);
+	if (!unsaid) {
 		log_warn("ledger", "the ledger is away: %s, trying again", why);
 		said_ms = now_ms;
 	}
@@ -96,7 +99,7 @@ say_down(const char *why)
 		status.up = false;
 		status.since_us = unix_us();
 	}
-	if (changed_cb)
+	if (changed_cb && (was_up || other))
 		changed_cb();
 }
 
@@ -106,6 +109,7 @@ say_up(void)
 	if (status.up)
 		return;
 	status.up = true;
+	unsaid = false;
 	status.since_us = unix_us();
 	status.error[0] = '\0';
 	said_ms = 0;
@@ -253,8 +257,11 @@ migrated_cb(const char *error, void *arg)
 		snprintf(why, sizeof why, "the schema could not be installed: %s", error);
 		if (any_usable())
 			log_warn("ledger", "%s, going on with what is there", why);
-		else
+		else {
+			if (strcmp(status.error, why))
+				said_ms = 0; /* what it means is worth a line at once */
 			say_down(why);
+		}
 		return;
 	}
 	log_info("ledger", "the schema \"effect\" is at version %d", schema_version());
