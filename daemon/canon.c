@@ -114,29 +114,47 @@ step_up(struct json_decimal *d, size_t n)
 	}
 }
 
-/* The shortest digits that read back as `value`, which is positive. */
-static struct json_decimal
-shortest(double value)
+/* n digits that read back as `value`. */
+static bool
+in_digits(double value, int n, struct json_decimal *ret)
 {
-	struct json_decimal d, up;
-	int n;
+	*ret = round_to(value, n);
+	if (n == SHORTEST_DIGITS_MAX || reads_back(ret, value))
+		return true;
+	/*
+	 * Above a power of two doubles lie twice as far apart as below it: there the next
+	 * decimal above may read back although the nearest, below, does not.
+	 */
+	if (!is_power_of_two(value))
+		return false;
+	step_up(ret, (size_t)n);
+	return reads_back(ret, value);
+}
 
+/*
+ * The shortest digits that read back as `value`, which is positive and came of n_max digits. What
+ * so many digits can say, more can say, too: their number is searched for by halves.
+ */
+static struct json_decimal
+shortest(double value, size_t n_max)
+{
+	int high = n_max < SHORTEST_DIGITS_MAX ? (int)n_max : SHORTEST_DIGITS_MAX, n;
 	/* from 15 digits on a normal number needs no shorter try: those would end in zeros */
-	for (n = value >= 1e-290 ? EXACT_DIGITS : 1;; n++) {
-		d = round_to(value, n);
-		if (n == SHORTEST_DIGITS_MAX || reads_back(&d, value))
-			return d;
-		/*
-		 * Above a power of two doubles lie twice as far apart as below it: there the next
-		 * decimal above may read back although the nearest, below, does not.
-		 */
-		if (is_power_of_two(value)) {
-			up = d;
-			step_up(&up, (size_t)n);
-			if (reads_back(&up, value))
-				return up;
+	int low = value >= 1e-290 && high > EXACT_DIGITS ? EXACT_DIGITS : 1;
+	struct json_decimal d, found = {0};
+
+	while (low < high) {
+		n = (low + high) / 2;
+		if (in_digits(value, n, &d)) {
+			found = d;
+			high = n;
+		} else {
+			low = n + 1;
 		}
 	}
+	if (found.n_digits == 0 && !in_digits(value, low, &found))
+		assert(!"a number does not read back");
+	return found;
 }
 
 static bool
@@ -173,7 +191,7 @@ canon_number(struct buf *out, const char *text, size_t len)
 		if (value == 0) {
 			d.n_digits = 0;
 		} else {
-			d = shortest(value);
+			d = shortest(value, exact.n_digits);
 			if (exact.integer && !same_digits(&exact, &d)) {
 				buf_add(out, text, len);
 				return;
