@@ -2,6 +2,7 @@
 """An orderly stop: what was received is answered or not touched; and a second daemon never takes the first one's socket away."""
 import os
 import signal
+import socket
 
 from harness import *
 from world import name_of, tell
@@ -82,6 +83,55 @@ def second_daemon(cluster, first):
     os.symlink(target, first.socket)
     refused(cluster, first, 'a symbolic link stands in its place')
     ok(os.path.islink(first.socket) and os.path.exists(target), 'and is not touched')
+    os.unlink(first.socket)
+    obstacles(cluster, first)
+
+
+def obstacles(cluster, first):
+    """case 125's kind: whatever else may stand at the path, and whoever else may hold it."""
+    def in_the_way(what, make, holder=None):
+        make()
+        before = os.lstat(first.socket)
+        refused(cluster, first, what)
+        is_((os.lstat(first.socket).st_ino, os.lstat(first.socket).st_mode), (before.st_ino, before.st_mode), f'{what}: it is not touched')
+        if holder:
+            holder.close()
+        os.rmdir(first.socket) if os.path.isdir(first.socket) else os.unlink(first.socket)
+
+    def held(kind, backlog=None):
+        holder = socket.socket(socket.AF_UNIX, kind)
+
+        def make():
+            holder.bind(first.socket)
+            if backlog is not None:
+                holder.listen(backlog)
+        return make, holder
+
+    in_the_way('a folder', lambda: os.mkdir(first.socket))
+    in_the_way('a pipe', lambda: os.mkfifo(first.socket))
+    in_the_way('a link to nothing', lambda: os.symlink(first.socket + '.none', first.socket))
+    in_the_way('somebody else who listens', *held(socket.SOCK_STREAM, 5))
+    in_the_way('a socket of another kind', *held(socket.SOCK_DGRAM))
+    make, busy = held(socket.SOCK_STREAM, 0)
+    callers = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+
+    def crowded():
+        make()
+        for caller in callers:
+            caller.setblocking(False)
+            try:
+                caller.connect(first.socket)
+            except BlockingIOError:
+                pass
+    in_the_way('somebody who has no time to accept', crowded, busy)
+    # left by another program that is gone
+    gone = socket.socket(socket.AF_UNIX)
+    gone.bind(first.socket)
+    gone.listen()
+    gone.close()
+    first.start()
+    is_(first.stop(), 0, 'a socket that another program left is replaced, and a stop at once is an orderly one')
+    ok(not os.path.exists(first.socket), 'which takes its own socket along')
 
 
 seed()
