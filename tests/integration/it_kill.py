@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""32 busy clients; effectd is killed -9 under them, then PostgreSQL is stopped immediate under them, five times each.
+"""32 busy clients; effectd is killed -9 under them, then PostgreSQL is stopped immediate under them, five times each (50 in torture).
 Whatever the clients were told holds: no effect is run twice, no acknowledged result is missing or different."""
 import random
 
 from harness import *
 from world import Provider, World, check, name_of
 
-N_ROUNDS = 5
+N_ROUNDS = rounds_of(5, 50)
 # Each commit takes a while, so that requests are in flight in the daemon and in the database, not only in our own buffers.
 SETTINGS = {'fsync': 'on', 'commit_delay': '10000', 'commit_siblings': '0'}
 
