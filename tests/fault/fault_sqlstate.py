@@ -60,7 +60,7 @@ class Round:
         told = self.side.ask(method, params)
         self.tally.n += 1
         self.tally.took(told)
-        self.expect(rule.fired.is_set(), 'was not injected')
+        self.expect(rule.fired.wait(10), 'was not injected')
         self.expect((told.word == 'internal') == self.refused, told.answer)
         if told.word == 'internal':
             self.expect(told.answer['error']['code'] == -32603, told.answer)
@@ -121,7 +121,7 @@ def many_at_once(cluster):
             words = [word_of(side.conn.recv(10000 + i)) for i in range(20)]
             t.slowest_s = max(t.slowest_s, time.monotonic() - at)
             t.n += 1
-            t.expect(rule.fired.is_set() and words == ['run'] * 20, (state, mode, words))
+            t.expect(rule.fired.wait(10) and words == ['run'] * 20, (state, mode, words))
         ok(*t.verdict())
         # cut behind the seventh row, and one row of a mebibyte among them
         big = side.ask('begin', begin_params('big'))
@@ -132,7 +132,7 @@ def many_at_once(cluster):
             side.conn.send_raw(b''.join(side.conn.line('begin', p, 20000 + i) for i, p in enumerate(params)) +
                                side.conn.line('begin', {'tool': 'pay', 'key': 'big'}, 20019))
             answers = [side.conn.recv(20000 + i) for i in range(20)]
-            ok([word_of(a) for a in answers] == ['run'] * 19 + ['replay'] and rule.fired.is_set() and
+            ok([word_of(a) for a in answers] == ['run'] * 19 + ['replay'] and rule.fired.wait(10) and
                [a['result']['key'] for a in answers[:19]] == [p['key'] for p in params] and
                answers[19]['result']['result'] == 'x' * 60000, f'twenty begins, {how} in the midst of their rows: each its own answer')
 
@@ -155,14 +155,18 @@ def other_methods(cluster):
                 if told == 'internal' and STATES[state] == REFUSED:
                     told = until_told_anything(side.conn, method, params)
                 want = {'release': 'released', 'unknown': 'unknown', 'extend': 'pending', 'resolve': 'done', 'list': 'effects'}[method]
-                if told != want or not rule.fired.is_set():
-                    wrong.append((method, state, mode, told, rule.fired.is_set()))
+                if told != want or not rule.fired.wait(10):
+                    wrong.append((method, state, mode, told, rule.fired.wait(10)))
         is_(wrong, [], f'{n} times release, unknown, extend, resolve and list meet a refusal')
         side.proxy.arm(inject('list', '57014', 'instead'))
         is_(side.conn.error('list')['data']['name'], 'overloaded', 'a list that takes too long is overloaded')
-        side.proxy.arm(Warn('begin'))
-        told = side.ask('begin', begin_params('warned'))
-        is_((told.word, told.result['attempt']), ('run', 1), 'a warning on a write: it is sent again, and runs once')
+        for what, params, want in (('begin', begin_params('warned'), 'run'), ('complete', None, 'done')):
+            n_answered = side.proxy.n_answered[what]
+            side.proxy.arm(Warn(what))
+            told = side.ask(what, params or {**claim_of(told), 'result': 1})
+            is_((told.word, side.proxy.n_answered[what] - n_answered), (want, 2),
+                f'a warning on a {what} may mean that it is not durable: it is sent again')
+        is_((told.result['already'], side.ask('begin', begin_params('warned')).result['attempt']), (False, 1), 'and is there once')
 
 
 def until_told_anything(conn, method, params):

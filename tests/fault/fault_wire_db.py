@@ -69,7 +69,7 @@ class Lane:
             t = self.tally('begin', cut[0])
             t.n += 1
             t.took(told)
-            t.expect(rule.fired.is_set(), (*cut, 'was not cut'))
+            t.expect(rule.fired.wait(10), (*cut, 'was not cut'))
             t.expect((told.word, told.result and told.result.get('attempt')) == ('run', 1), (*cut, told.answer))
             t.expect(self.rival_word(side, key) == 'busy', (*cut, 'a rival was not told busy'))
         self.told[key] = told.result['token']
@@ -87,7 +87,7 @@ class Lane:
         key, told = self.record(side, rule)
         t.n += 1
         t.took(told)
-        t.expect(rule.fired.is_set(), (*cut, 'was not cut'))
+        t.expect(rule.fired.wait(10), (*cut, 'was not cut'))
         # who was told `unavailable` may find its record there
         want = {'state': 'done', 'outcome': 'succeeded', 'already': told.n_unavailable > 0 and told.result['already']}
         t.expect(told.result == want, (*cut, told.answer))

@@ -47,7 +47,7 @@ class Lane:
         told = Told(first, 0, 0.0) if whole else until_told(side.conn, method, params)
         tally.n += 1
         tally.took(told)
-        tally.expect(rule.fired.is_set() and (whole or word_of(first) == 'unavailable'), (after, first))
+        tally.expect(rule.fired.wait(10) and (whole or word_of(first) == 'unavailable'), (after, first))
         tally.expect(whole or method != 'complete' or first['error']['data'].get('kept') is True, (after, first))
         return rule, told
 
@@ -176,12 +176,12 @@ def slow(cluster):
                 run = side.ask('begin', begin_params(f'{name} {way}'))
                 other = side.proxy.arm(slowness('complete', way))
                 done_ = side.ask('complete', {**claim_of(run), 'result': name})
-                ok((run.word, done_.word, run.n_unavailable + done_.n_unavailable) == ('run', 'done', 0) and rule.fired.is_set()
-                   and other.fired.is_set(), f'a begin and a complete, {name}, {way}', (run.answer, done_.answer))
+                ok((run.word, done_.word, run.n_unavailable + done_.n_unavailable) == ('run', 'done', 0) and rule.fired.wait(10)
+                   and other.fired.wait(10), f'a begin and a complete, {name}, {way}', (run.answer, done_.answer))
         # an answer that takes far longer than the time-out, but always moves
         rule = side.proxy.arm(Slow('begin', DOWN, 16, TIMEOUT_MS / 12000))
         run = side.ask('begin', begin_params('crawls'))
-        ok(run.n_unavailable > 0 and (run.word, run.result['attempt']) == ('run', 1) and rule.fired.is_set(),
+        ok(run.n_unavailable > 0 and (run.word, run.result['attempt']) == ('run', 1) and rule.fired.wait(10),
            'an answer that crawls: unavailable in time, and run for the same request', run.answer)
         is_(side.proxy.open_links(), [link], 'and through all that the one connection was kept')
 
