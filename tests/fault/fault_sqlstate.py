@@ -10,7 +10,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
 from harness import *
-from proxy import DOWN, Cut, Inject, Warn
+from proxy import DOWN, Cut, Inject, Record, Warn
 from talk import Script
 from wire import PAY, Side, Tally, begin_params, claim_of, until_told, word_of
 
@@ -226,6 +226,25 @@ def read_only_connection(cluster):
         is_(set(words), {'run'}, 'and another is found')
 
 
+def prepared(cluster):
+    """What is prepared on a connection is prepared anew when it may be void, once; and not at all behind a pooler that forgets it."""
+    def begin(side, state=None):
+        rule = side.proxy.arm(inject('begin', state, 'instead')) if state else None
+        record = side.proxy.arm(Record('begin'))
+        Round.n += 1
+        told = side.ask('begin', begin_params(f'prepared {Round.n}'))
+        assert told.word == 'run' and record.fired.wait(10) and (not rule or rule.fired.wait(10)), told.answer
+        return record.prepares
+
+    with Side(cluster, [PAY], 1) as side:
+        begin(side)
+        is_([begin(side), begin(side)], [False, False], 'a statement is prepared once for a connection')
+        for state in ('0A000', '42883', '40001'):
+            is_([begin(side, state), begin(side), begin(side)], [state != '40001', False, False],
+                f'case 105: after {state} it is {"as it was" if state == "40001" else "prepared anew, once"}')
+        is_([begin(side, '26000'), begin(side)], [True, True], 'after 26000 statements go out whole')
+
+
 WIDER = r"""do $$ declare
   v_arguments text := pg_get_function_arguments('effect.begin'::regproc);
   v_result text := regexp_replace(pg_get_function_result('effect.begin'::regproc), '\)$', ', more integer)');
@@ -293,6 +312,7 @@ with Cluster() as the_cluster:
     other_methods(the_cluster)
     refused_at_the_door(the_cluster)
     read_only_connection(the_cluster)
+    prepared(the_cluster)
     is_(the_cluster.invariants(), [], 'no invariant is hurt')
     sweeps(the_cluster)
     migrated(the_cluster)
