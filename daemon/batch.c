@@ -268,7 +268,7 @@ lot_refused(struct batch_lot *lot, struct pgconn *c, const struct pgconn_answer 
 		break;
 	case BATCH_READ_ONLY:
 		lot_back(lot, false, batch_sqlstate_pause_ms(++lot->n_tries));
-		pgpool_drop(c, a->message);
+		pgpool_drop_read_only(c, a->message);
 		break;
 	case BATCH_DROP:
 		lot_again(lot, true);

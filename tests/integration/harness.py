@@ -280,8 +280,7 @@ class Cluster:
     def kill(self):
         """Every process of it at once and without a word, as when its machine is gone."""
         self.freeze()
-        for pid in self._pids()[1:]:
-            os.kill(pid, signal.SIGKILL)
+        self._signal_all(signal.SIGKILL)
         self._end(signal.SIGKILL)
 
     def restart(self):
@@ -290,12 +289,17 @@ class Cluster:
 
     def freeze(self):
         """Stops every process of the server where it stands (it neither answers nor closes); thaw() lets them go on."""
-        for pid in self._pids():
-            os.kill(pid, signal.SIGSTOP)
+        self._signal_all(signal.SIGSTOP)
 
     def thaw(self):
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, sig):
         for pid in self._pids():
-            os.kill(pid, signal.SIGCONT)
+            try:
+                os.kill(pid, sig)
+            except ProcessLookupError:
+                pass  # a backend may end at any time
 
     def _pids(self):
         out = subprocess.run(['ps', '-o', 'pid=', '--ppid', str(self.process.pid)], capture_output=True, text=True,
