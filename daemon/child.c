@@ -158,7 +158,7 @@ static bool
 child_read_out(struct child *c)
 {
 	char bytes[16384];
-	ssize_t n = 0;
+	ssize_t n;
 
 	while (c->pipes[PIPE_OUT].fd >= 0) {
 		n = read(c->pipes[PIPE_OUT].fd, bytes, sizeof bytes);
@@ -231,7 +231,7 @@ child_ended(struct child *c, const siginfo_t *info)
 			child_report(c, exited ? CHILD_EXITED : CHILD_SIGNALED, code);
 	}
 	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+		;
 	LIST_REMOVE(c, link);
 	loop_defer_free(child_free, c);
 }
@@ -416,6 +416,7 @@ child_stop(void)
 	struct child *c;
 
 	while ((c = LIST_FIRST(&children))) {
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): LIST_REMOVE took the freed one out */
 		if (!c->reported)
 			child_kill(c);
 		waitpid(c->pid, NULL, WNOHANG); /* one that cannot die now must not hold us */

@@ -20,8 +20,8 @@
 static const struct method table[] = {
 #define METHOD(name_, suffix, roles_) \
 	{                             \
-	    .name = name_,            \
-	    .roles = roles_,          \
+	    .name = (name_),          \
+	    .roles = (roles_),        \
 	    .call = suffix##_call,    \
 	    .gone = call_gone,        \
 	    .drain = call_drain,      \

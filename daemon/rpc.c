@@ -9,6 +9,7 @@
 #include "limits.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +136,8 @@ take_params(struct rpc_line *r, uint32_t node, const struct json_error *fault)
 	if (fault->fault != JSON_OK) {
 		assert(fault->member == node &&
 		    strncmp(fault->pointer, PARAMS_POINTER, strlen(PARAMS_POINTER)) == 0);
-		strcpy(r->pointer, fault->pointer + strlen(PARAMS_POINTER));
+		snprintf(
+		    r->pointer, sizeof r->pointer, "%s", fault->pointer + strlen(PARAMS_POINTER));
 		refuse(r, ERR_INVALID_PARAMS, fault_whys[fault->fault]);
 	}
 	if (node != 0 && r->doc.nodes[node].type != JSON_OBJECT)

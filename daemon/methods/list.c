@@ -164,12 +164,15 @@ list_call(struct request *r)
 	struct list_params p = {0};
 	struct param_fault fault;
 	struct uuid before_id;
+	const struct uuid *before = NULL;
 	int64_t before_us = 0;
 	char *scope;
 
 	if (!call_params(r, table, N_TABLE, &p))
 		goto out;
-	if (p.cursor && !read_cursor(p.cursor, &before_us, &before_id)) {
+	if (p.cursor && read_cursor(p.cursor, &before_us, &before_id)) {
+		before = &before_id;
+	} else if (p.cursor) {
 		params_fault(&fault, "/cursor", "is none that a list has told");
 		call_refuse_params(r, &fault);
 		goto out;
@@ -179,7 +182,7 @@ list_call(struct request *r)
 	scope = call_scope(r);
 	if (!scope)
 		goto out;
-	list_start(r, &p, scope, before_us, p.cursor ? &before_id : NULL);
+	list_start(r, &p, scope, before_us, before);
 	return;
 out:
 	params_clear(table, N_TABLE, &p);
