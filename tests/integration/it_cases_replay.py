@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Named cases of results and replays, and their kinds: the same bytes on every path and from every source, a mismatch before all
-else, an error that is not taken for a success, and what no text can hold. Sections K3 and K13, and 93 and 96 of K11."""
+else, an error that is not taken for a success, and what no text can hold. Sections K3 and K13, and 93 of K11."""
 import hashlib
 import json
 import os
+import time
 
 from harness import *
 from talk import *
@@ -16,6 +17,7 @@ TOOLS = [
     {'name': 'sure', 'on_error': 'released', 'max_attempts': 3}, {'name': 'final', 'on_error': 'failed', 'max_attempts': 3, 'escalate_after': '1h'},
     {'name': 'open', 'on_error': 'unknown', 'escalate_after': '1h', 'max_attempts': 3}, {'name': 'hand', 'escalate_after': '0s'},
     {'name': 'one', 'max_attempts': 1, 'escalate_after': '1h'}, {'name': 'secret', 'result_secret': ['/card'], 'result_max': 100},
+    {'name': 'minute', 'keep_result': '30s', 'keep_key': '60s', 'escalate_after': '1h'},
     PROBE.policy('asks', escalate_after='1h', result_max=100), PROBE.policy('judged', escalate_after='1h', result_max=1000000, max_attempts=5),
 ]
 CONFIG = {'log_calls': False, 'sweep_interval': '50ms'}
@@ -333,6 +335,43 @@ def texts(conn):
     is_((len(set(derived)), {len(key) <= 255 for key in derived}), (3, {True}), 'case 113: derived keys are cut, and stay apart')
 
 
+# ---- K11: the memory ends when it was said to ----------------------------------------------------------------------
+
+def forgotten(conn, cluster):
+    """case 93: 60 s from the end, whoever brought it about: known just before, run anew just after, and always as was told."""
+    def at(instant_ms, seconds):
+        """The ledger's clock is now so long after that instant."""
+        ahead = instant_ms / 1000 + seconds - time.time()
+        cluster.psql("create or replace function effect.now() returns timestamptz language sql volatile parallel safe "
+                     f"as $$ select pg_catalog.clock_timestamp() + interval '{ahead:.3f} seconds' $$")
+
+    ends = {'succeeded': lambda run: conn.call('complete', **own_ids(run), result=1),
+            'failed': lambda run: conn.call('complete', **own_ids(run), outcome='failed', result=1),
+            'landed': lambda run: conn.call('unknown', **own_ids(run)) and conn.call(
+                'resolve', effect=run['effect'], verdict='landed', reason='r', attempt=1, state='unknown', result=1),
+            'extended': lambda run: conn.call('extend', **own_ids(run), lease_ms=120000) and conn.call('complete', **own_ids(run), result=1),
+            'released': lambda run: conn.call('release', **own_ids(run))}
+    runs = {how: claim(conn, f'{how} minute', 'minute') for how in ends}
+    for how, end in ends.items():
+        end(runs[how])
+    told = {how: [runs[how]['protected_until'], conn.call('get', effect=runs[how]['effect'])['protected_until']] for how in ends}
+    ok(all(later >= first for first, later in told.values()), 'case 93: the protection that is told never shrinks', told)
+    end_ms = max(ms_of(later) for _, later in told.values()) - 60000
+    at(end_ms, 56)
+    answers = {how: conn.call('begin', tool='minute', key=f'{how} minute') for how in ends if how != 'released'}
+    is_({how: (a['decision'], a['outcome'], a['protected_until']) for how, a in answers.items()},
+        {how: ('replay', 'failed' if how == 'failed' else 'succeeded', told[how][1]) for how in answers}, 'case 93: just before it is over each is replayed')
+    is_(conn.call('get', effect=runs['released']['effect'])['state'], 'released', 'case 93: and what was released is remembered as that')
+    at(end_ms, 61)
+    is_({name_of(conn, 'get', effect=run['effect']) for run in runs.values()}, {'not_found'}, 'case 93: just after it is not found')
+    answers = {how: conn.call('begin', tool='minute', key=f'{how} minute', args={'other': how}) for how in ends}
+    is_({how: (a['decision'], a['attempt'], a['effect']) for how, a in answers.items()}, {how: ('run', 2, runs[how]['effect']) for how in ends},
+        'case 93: and runs anew, with other args too, under the next number')
+    is_({conn.error('complete', **own_ids(run), result=2)['data']['name'] for run in runs.values()}, {'conflict'}, 'case 93: a token of before is none of now')
+    is_({state_of(conn, run['effect']) for run in runs.values()}, {'pending'}, 'and moves nothing')
+    at(time.time() * 1000, 0)
+
+
 with Cluster() as cluster, Daemon(cluster, config=CONFIG, tools=TOOLS) as daemon:
     daemon.ready()
     with Daemon(cluster, config=CONFIG, tools=TOOLS) as other:
@@ -346,5 +385,6 @@ with Cluster() as cluster, Daemon(cluster, config=CONFIG, tools=TOOLS) as daemon
         limits(conn)
         depth(conn, daemon)
         texts(conn)
+        forgotten(conn, cluster)
     is_(cluster.invariants(), [], 'no invariant is broken')
 done()

@@ -15,7 +15,7 @@ TOOLS = [
     {'name': 'hand', 'keep_result': '1s', 'keep_key': '1s', 'escalate_after': '0s'},
 ]
 CONFIG = 'sweep_interval = "50ms"\nnotify { exec = {"%s", "--argument"} }\n' % NOTICE.path
-N_ROWS = 20000
+N_ROWS = rounds_of(20000, 50000)
 
 
 def later(cluster, seconds):
