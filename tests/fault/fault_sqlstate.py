@@ -134,7 +134,7 @@ def many_at_once(cluster):
             answers = [side.conn.recv(20000 + i) for i in range(20)]
             ok([word_of(a) for a in answers] == ['run'] * 19 + ['replay'] and rule.fired.wait(10) and
                [a['result']['key'] for a in answers[:19]] == [p['key'] for p in params] and
-               answers[19]['result']['result'] == 'x' * 60000, f'twenty begins, {how} in the midst of their rows: each its own answer')
+               answers[19]['result']['result'] == 'x' * 60000, f'case 126: twenty begins, {how} in the midst of their rows: each its own answer')
 
 
 def other_methods(cluster):

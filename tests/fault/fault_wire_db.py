@@ -4,6 +4,7 @@ every way (every 7th byte, one way each, in tests/run): one run, one row, one re
 import os
 import random
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
 from harness import *
@@ -163,9 +164,73 @@ class SweepLane:
         is_(self.cluster.psql('select count(*) from effect.check_invariants()', database=self.database), '0', 'no invariant is hurt there')
 
 
+class BigLane:
+    """case 126: a record and a replay of half a megabyte, among others in one write: more than a buffer, cut anywhere."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.tallies = {UP: Tally('a record of half a megabyte cut on its way in'), DOWN: Tally('a replay of half a megabyte cut on its way out')}
+        self.n = 0
+
+    def one(self, side, way, byte, how):
+        t, self.n = self.tallies[way], self.n + 1
+        names = [f'big {self.n} {i}' for i in range(4)]
+        runs = [side.conn.call('begin', begin_params(name, tool='big')) for name in names]
+        results = [name * (70000 if name == names[2] else 1) for name in names]
+        records = [{'effect': run['effect'], 'token': run['token'], 'result': result} for run, result in zip(runs, results)]
+        rule = Cut('complete' if way == UP else 'begin', way, byte, how)
+        if way == UP:
+            side.proxy.arm(rule)
+        at = time.monotonic()
+        words = self.batch(side, 'complete', records)
+        t.expect([word_of(a) for a in words] == ['done'] * 4, (way, byte, how, words))
+        if way == DOWN:
+            side.proxy.arm(rule)
+        replays = self.batch(side, 'begin', [begin_params(name, tool='big') for name in names])
+        t.slowest_s = max(t.slowest_s, time.monotonic() - at)
+        t.expect([a.get('result', {}).get('result') for a in replays] == results, (way, byte, how, [word_of(a) for a in replays]))
+        t.expect(rule.fired.wait(10), (way, byte, how, 'was not cut'))
+        t.n += 1
+
+    @staticmethod
+    def batch(side, method, params):
+        side.conn.send_raw(b''.join(side.conn.line(method, p, 50000 + i) for i, p in enumerate(params)))
+        return [side.conn.recv(50000 + i) for i in range(len(params))]
+
+    def run(self):
+        with Side(self.cluster, [{**PAY, 'name': 'big', 'result_max': 1000000}], 2) as side:
+            for n in range(rounds_of(12, 300)):
+                for way in WAYS:
+                    self.one(side, way, random.randrange(480000), CUTS[n % 3])
+
+    def report(self):
+        for t in self.tallies.values():
+            ok(*t.verdict())
+
+
+def commit_told_to_nobody(cluster):
+    """case 102: the server answers an exchange when it is committed, and of that answer nothing arrives."""
+    with Side(cluster, [PAY], 2) as side:
+        kinds, answers, rivals = set(), [], set()
+        for n in range(10):
+            key = f'case 102 {n}'
+            side.proxy.arm(Cut('begin', DOWN, 0, CUTS[n % 3]))
+            run = side.ask('begin', begin_params(key))
+            row = side.conn.call('get', effect=run.result['effect'])
+            kinds.add((run.word, row['attempt'], *(e['kind'] for e in row['events'])))
+            rivals.add(side.rival.call('begin', tool='pay', key=key)['decision'])
+            side.proxy.arm(Cut('complete', DOWN, 0, CUTS[n % 3]))
+            answers.append(side.ask('complete', {**claim_of(run), 'result': RESULT}).result)
+            rivals.add(side.rival.call('begin', tool='pay', key=key).get('outcome'))
+        is_(kinds, {('run', 1)}, 'case 102: a begin is committed, and its acknowledgement lost: the caller is told run')
+        is_(answers, [{'state': 'done', 'outcome': 'succeeded', 'already': False}] * 10, 'case 102: and a complete: it is done, once')
+        is_(rivals, {'busy', 'succeeded'}, 'case 102: to others it is busy, and then replayed')
+
+
 seed()
 with Cluster() as the_cluster:
-    lanes = [Lane(the_cluster, 'one connection', 1, 0), Lane(the_cluster, 'four connections', 4, 1), SweepLane(the_cluster)]
+    commit_told_to_nobody(the_cluster)
+    lanes = [Lane(the_cluster, 'one connection', 1, 0), Lane(the_cluster, 'four connections', 4, 1), SweepLane(the_cluster), BigLane(the_cluster)]
     in_parallel(*(lane.run for lane in lanes))
     for the_lane in lanes:
         the_lane.report()
