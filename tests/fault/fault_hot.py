@@ -16,7 +16,7 @@ from world import Client, Provider, World, Wire, Log, Counter, acknowledged, che
 N_CLIENTS = 16
 N_KEYS = 1000
 N_HOTTEST = 40     # of the keys get half of what is asked
-RETIRE_AFTER = 6   # so many replays of a key and its place goes to a new one
+RETIRE_AFTER = 3   # so many replays of a key and its place goes to a new one
 LEASE_MS = 1000    # the least
 LATE_S = 1.5       # a late record comes so long after its effect: behind the lease's end
 ABSENT_NEEDED = 2
