@@ -14,7 +14,7 @@ TOOLS = [
     {'name': 'one', 'max_attempts': 1, 'escalate_after': '1h'}, {'name': 'derived', 'key': 'order:{/id}', 'escalate_after': '1h'},
     PROBE.policy('asks', escalate_after='1h'),
 ]
-CONFIG = {'log_calls': False, 'request_timeout': '2s', 'sweep_interval': '50ms'}
+CONFIG = {'log_calls': False, 'request_timeout': '10s', 'sweep_interval': '50ms'}
 # An application's own transaction goes through the function, which takes the key's lock.
 RIVAL = """select answer from effect.begin(array['{effect}'::uuid], array[(select policy from effect.ledger where key = 'template')],
   array['{key}'], array[(select fingerprint from effect.ledger where key = 'template')], array['{token}'::uuid], array[null::uuid],
@@ -242,8 +242,9 @@ def owner_ends_before_the_verdict(conn):
 def slow_ledger(daemon, cluster):
     """case 19: an extend that was sent in time and lands too late is told so, and so is everybody."""
     with daemon.connect() as a, daemon.connect() as b:
-        late, quick = (claim(a, key, lease_ms=int(1000 * SLOW)) for key in ('late', 'quick'))
+        quick = claim(a, 'quick', lease_ms=60000)
         first = a.call('extend', **own_ids(quick), lease_ms=600000)
+        late = claim(a, 'late', lease_ms=int(1000 * SLOW))
         cluster.freeze()
         ids = [a.send('extend', **own_ids(run), lease_ms=60000) for run in (late, quick)]
         ids.append(b.send('begin', tool='t', key='late', deadline_ms=int(20000 * SLOW)))
