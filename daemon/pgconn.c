@@ -15,6 +15,7 @@
 #include "fault.h"
 #include "log.h"
 #include "loop.h"
+#include "pgconn_hosts.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -22,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTIONS_MAX 64
 #define PREPARED_MAX 32
 #define NAME_BYTES_MAX 64
 
@@ -39,6 +39,7 @@ struct pgconn {
 	char *conninfo;
 	int host, n_hosts, only_host;
 	int64_t connect_timeout_ms;
+	char *mark; /* or NULL */
 
 	/* the open call */
 	void (*cb)(struct pgconn *c, const struct pgconn_answer *answer, void *arg);
@@ -86,6 +87,7 @@ pgconn_free(void *object)
 	PQclear(c->result);
 	PQfinish(c->pq);
 	free(c->conninfo);
+	free(c->mark);
 	free(c);
 }
 
@@ -375,82 +377,11 @@ deadline_cb(void *arg)
 		host_failed(c, "connecting took too long");
 }
 
-/* The i-th part of a comma-separated list, or the only one; NULL if there is none. Owned by the
- * caller. */
-static char *
-list_part(const char *list, int i)
-{
-	if (!list)
-		return NULL;
-	if (!strchr(list, ','))
-		return xstrdup(list);
-	while (i-- > 0) {
-		list = strchr(list, ',');
-		if (!list)
-			return NULL;
-		list++;
-	}
-	return xstrndup(list, strcspn(list, ","));
-}
-
-static int
-list_length(const char *list)
-{
-	int n = 1;
-
-	for (; list && *list; list++)
-		if (*list == ',')
-			n++;
-	return n;
-}
-
-/* What the conninfo leaves open and a daemon needs: a dead peer is noticed while its answer is
- * awaited. */
-static const char *const defaults[][2] = {
-    {"client_encoding", "UTF8"},
-    {"fallback_application_name", "effectd"},
-    {"keepalives_idle", "10"},
-    {"keepalives_interval", "5"},
-    {"keepalives_count", "3"},
-    {"tcp_user_timeout", "30000"},
-    {"target_session_attrs", "read-write"},
-};
-
 /* Begins with the present host; an error comes back through the loop. */
 static void
 connect_host(struct pgconn *c)
 {
-	PQconninfoOption *parsed = PQconninfoParse(c->conninfo, NULL), *o;
-	const char *names[OPTIONS_MAX + 1], *values[OPTIONS_MAX + 1];
-	char *parts[3] = {NULL};
-	size_t n = 0, n_parts = 0;
-
-	if (!parsed) /* pgconn_new() looked at the text */
-		alloc_out_of_memory();
-	for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++) {
-		names[n] = defaults[i][0];
-		values[n++] = defaults[i][1];
-	}
-	for (o = parsed; o->keyword; o++) {
-		bool listed = !strcmp(o->keyword, "host") || !strcmp(o->keyword, "hostaddr") ||
-		    !strcmp(o->keyword, "port");
-
-		if (!o->val || !strcmp(o->keyword, "client_encoding"))
-			continue;
-		assert(n < OPTIONS_MAX);
-		names[n] = o->keyword;
-		values[n] = o->val;
-		if (listed)
-			values[n] = parts[n_parts++] = list_part(o->val, c->host);
-		n++;
-	}
-	names[n] = values[n] = NULL;
-	c->pq = PQconnectStartParams(names, values, 0);
-	for (size_t i = 0; i < n_parts; i++)
-		free(parts[i]);
-	PQconninfoFree(parsed);
-	if (!c->pq)
-		alloc_out_of_memory();
+	c->pq = pgconn_hosts_connect(c->conninfo, c->host);
 	PQsetNoticeReceiver(c->pq, notice_cb, c);
 	PQsetErrorVerbosity(
 	    c->pq, PQERRORS_VERBOSE); /* the only way to a failed start's SQLSTATE */
@@ -469,32 +400,20 @@ pgconn_new(const char *conninfo, int only_host, int64_t connect_timeout_ms,
     const struct pgconn_handler *handler, void *arg)
 {
 	struct pgconn *c = xcalloc(1, sizeof *c);
-	PQconninfoOption *parsed = PQconninfoParse(conninfo, NULL), *o;
-	long seconds;
 
 	c->state = CONNECTING;
 	c->handler = handler;
 	c->arg = arg;
 	c->conninfo = xstrdup(conninfo);
 	c->connect_timeout_ms = connect_timeout_ms;
-	c->n_hosts = 1;
-	for (o = parsed; o && o->keyword; o++) {
-		if (!o->val)
-			continue;
-		seconds = strcmp(o->keyword, "connect_timeout") ? 0 : strtol(o->val, NULL, 10);
-		if (seconds > 0 && seconds <= INT32_MAX)
-			c->connect_timeout_ms = seconds * INT64_C(1000);
-		if (!strcmp(o->keyword, "host") || !strcmp(o->keyword, "hostaddr"))
-			c->n_hosts = list_length(o->val);
-	}
+	c->n_hosts = pgconn_hosts_parse(conninfo, &c->connect_timeout_ms);
 	c->only_host = only_host < c->n_hosts ? only_host : -1;
 	c->host = c->only_host >= 0 ? c->only_host : 0;
 	c->deadline = loop_timer_new(deadline_cb, c);
-	if (parsed)
+	if (c->n_hosts > 0)
 		connect_host(c);
 	else
 		loop_timer_set(c->deadline, 0);
-	PQconninfoFree(parsed);
 	return c;
 }
 
@@ -518,6 +437,17 @@ text_hash(const char *text)
 	return hash;
 }
 
+static bool
+send_whole(struct pgconn *c, const struct pgconn_statement *s, const int *binary)
+{
+	char *marked = c->mark ? xasprintf("%s %s", c->mark, s->sql) : NULL;
+	bool sent = PQsendQueryParams(c->pq, marked ? marked : s->sql, s->n_params, s->types,
+	    s->values, s->lengths, binary, 1);
+
+	free(marked);
+	return sent;
+}
+
 /* Sends one statement of a call; *n_results grows by what it will be answered with. */
 static bool
 send_statement(struct pgconn *c, const struct pgconn_statement *s, unsigned *n_results)
@@ -531,9 +461,8 @@ send_statement(struct pgconn *c, const struct pgconn_statement *s, unsigned *n_r
 		binary[i] = 1;
 	++*n_results;
 	known = s->name && is_prepared(c, s->name);
-	if (!s->name || prepare_off || (!known && c->n_prepared == PREPARED_MAX))
-		return PQsendQueryParams(
-		    c->pq, s->sql, s->n_params, s->types, s->values, s->lengths, binary, 1);
+	if (!s->name || c->mark || prepare_off || (!known && c->n_prepared == PREPARED_MAX))
+		return send_whole(c, s, binary);
 	snprintf(name, sizeof name, "%s_%u_%08" PRIx32, s->name, c->generation, text_hash(s->sql));
 	if (!known) {
 		++*n_results;
@@ -585,6 +514,13 @@ int
 pgconn_pid(const struct pgconn *c)
 {
 	return PQbackendPID(c->pq);
+}
+
+void
+pgconn_mark(struct pgconn *c, const char *mark)
+{
+	free(c->mark);
+	c->mark = mark ? xasprintf("/* %s */", mark) : NULL;
 }
 
 int

@@ -2,8 +2,9 @@
  * One asynchronous libpq connection in pipeline mode on the event loop. A call is some statements
  * and one Sync; its answer comes only after that Sync, so what is told as done is committed. Knows
  * no application and sets no session state. Statements that have a name are prepared once for each
- * connection; where a transaction pooler in between does not follow that, the first refusal turns
- * it off for good, and after any error (DDL may have changed things) all are prepared anew.
+ * connection that is not marked as behind a pooler; should one not follow all the same, the first
+ * refusal turns it off for good, and after any error (DDL may have changed things) all are prepared
+ * anew.
  *
  * Not here: which connection to use, when to reconnect (pgpool), what the rows mean (batch).
  */
@@ -73,6 +74,12 @@ void pgconn_call(struct pgconn *c, const struct pgconn_statement *statements, un
 bool pgconn_busy(const struct pgconn *c); /* not connected, or a call is open */
 /* Since when nothing has moved, by the loop_now_ms() clock; only while a call is open. */
 int64_t pgconn_silent_since_ms(const struct pgconn *c);
+/*
+ * For a connection behind a pooler, where the backend is another for each call: what is sent from
+ * now on begins with this remark (copied; NULL: no more), by which pg_stat_activity shows whose
+ * call a backend is at, and nothing is prepared.
+ */
+void pgconn_mark(struct pgconn *c, const char *mark);
 int pgconn_pid(const struct pgconn *c);	 /* backend, as the protocol told it */
 int pgconn_host(const struct pgconn *c); /* which host of the conninfo it is connected to */
 void *pgconn_arg(const struct pgconn *c);

@@ -51,6 +51,7 @@ static struct pgpool_status status;
 static int64_t said_ms; /* when a reason was last logged */
 static bool unsaid;	/* the present one was not */
 static bool migrating, warned_of_bodies, stopping;
+static char pool_id[17];	      /* ours among all that use this database */
 static struct pgpool_watch **watches; /* those of the slots */
 
 static void slot_try(struct slot *s);
@@ -347,6 +348,23 @@ version_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 	slot_ready(s);
 }
 
+/* The protocol's backend is not the one that answered: a pooler stands in between. */
+static void
+slot_mark(struct slot *s)
+{
+	static unsigned n;
+
+	if (s->watch.pid == pgconn_pid(s->conn)) {
+		*s->watch.mark = '\0';
+		pgconn_mark(s->conn, NULL);
+		return;
+	}
+	if (!*pool_id)
+		snprintf(pool_id, sizeof pool_id, "%08lx%08lx", random(), random());
+	snprintf(s->watch.mark, sizeof s->watch.mark, "effectd %s %u", pool_id, ++n);
+	pgconn_mark(s->conn, s->watch.mark);
+}
+
 static void
 check_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 {
@@ -379,6 +397,7 @@ check_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 	    status.server_version, sizeof status.server_version, "%s", PQgetvalue(a->result, 0, 1));
 	s->watch.pid = pg_read_int4(PQgetvalue(a->result, 0, 3));
 	s->watch.backend_start_us = pg_read_int8(PQgetvalue(a->result, 0, 4));
+	slot_mark(s);
 	s->read_committed = pg_read_bool(PQgetvalue(a->result, 0, 5));
 	if (!pg_read_bool(PQgetvalue(a->result, 0, 0))) {
 		slot_schema_misfit(s, 0, SCHEMA_OLD);

@@ -39,7 +39,7 @@ static struct pgconn *checker;
 static struct loop_timer *checker_timer;
 static struct backend *silent; /* given up, to be ended; room for one a watch */
 static unsigned n_silent;
-static bool ending; /* the checker was asked to end them */
+static bool ending;		/* the checker was asked to end them */
 static struct buf pids, starts; /* of them, for the statement */
 
 static bool
@@ -57,16 +57,31 @@ checker_end(void)
 	loop_timer_clear(checker_timer);
 }
 
+/* Is this row of the answer about the backend that is at the call, as far as can be told? */
+static bool
+is_its(const PGresult *result, int i, const struct pgpool_watch *w)
+{
+	const char *query = PQgetvalue(result, i, 3);
+
+	if (*w->mark)
+		return !strncmp(query, "/* ", 3) && !strncmp(query + 3, w->mark, strlen(w->mark)) &&
+		    !strncmp(query + 3 + strlen(w->mark), " */", 3);
+	return w->pid == pgconn_pid(w->conn) && pg_read_int4(PQgetvalue(result, i, 0)) == w->pid &&
+	    pg_read_int8(PQgetvalue(result, i, 1)) == w->backend_start_us;
+}
+
 static enum finding
 look_for(const PGresult *result, const struct pgpool_watch *w)
 {
-	/* behind a pooler the backend may serve somebody else by now */
-	if (w->pid != pgconn_pid(w->conn))
-		return NOT_THERE;
-	for (int i = 0; i < PQntuples(result); i++)
-		if (pg_read_int4(PQgetvalue(result, i, 0)) == w->pid &&
-		    pg_read_int8(PQgetvalue(result, i, 1)) == w->backend_start_us)
-			return pg_read_bool(PQgetvalue(result, i, 2)) ? AT_WORK : WAITS_FOR_US;
+	for (int i = 0; i < PQntuples(result); i++) {
+		if (!is_its(result, i, w))
+			continue;
+		if (pg_read_bool(PQgetvalue(result, i, 2)))
+			return AT_WORK;
+		/* behind a pooler the backend may serve somebody else by now */
+		if (!*w->mark)
+			return WAITS_FOR_US;
+	}
 	return NOT_THERE;
 }
 
@@ -167,7 +182,8 @@ checker_connected_cb(struct pgconn *c, void *arg)
 {
 	struct pgconn_statement statement = {
 	    .sql = "select a.pid, (extract(epoch from a.backend_start) * 1000000)::int8,"
-		   " a.state = 'active' and a.wait_event_type is distinct from 'Client'"
+		   " a.state = 'active' and a.wait_event_type is distinct from 'Client',"
+		   " pg_catalog.left(a.query, 80)"
 		   " from pg_catalog.pg_stat_activity a"
 		   " where a.state is not null and a.usename = current_user"};
 

@@ -8,12 +8,15 @@
 
 #include <stdint.h>
 
+#define PGPOOL_MARK_BYTES 48
+
 /* What is known of one connection; pgpool's slot has it. */
 struct pgpool_watch {
 	struct pgconn *conn; /* NULL while there is nothing to watch */
 	int pid; /* as the backend itself says; differs from the protocol's behind a pooler */
 	int64_t backend_start_us;
-	int64_t look_ms; /* not asked about again before */
+	char mark[PGPOOL_MARK_BYTES]; /* of its calls, where the backend tells nothing; else "" */
+	int64_t look_ms;	      /* not asked about again before */
 };
 
 /* `watches` has n pointers and is kept until pgpool_stall_stop(), as is what conninfo() returns. */

@@ -44,6 +44,7 @@ SLOW = float(os.environ.get('EFFECTD_SLOW', '3' if 'ASAN_OPTIONS' in os.environ 
 PG_BIN = os.environ.get('PG_BIN', '/usr/lib/postgresql/15/bin')
 PG_CLIENT_BIN = os.environ.get('PG_CLIENT_BIN', PG_BIN if os.path.exists(os.path.join(PG_BIN, 'psql')) else
                                '/usr/lib/postgresql/15/bin')
+POOLER = os.environ.get('EFFECTD_POOLER')  # see pooler.py
 PG_USER = 'postgres'  # whom the server runs as when we are root; else ourselves
 POLL_S = 0.01
 
@@ -167,6 +168,8 @@ def _cleanup():
         daemon.kill()
     for cluster in list(Cluster.alive):
         cluster.immediate()
+    for pooler in list(Cluster.poolers):
+        pooler.kill()
     for path in _folders:
         if os.environ.get('EFFECTD_KEEP'):
             note(f'kept {path}')
@@ -207,6 +210,7 @@ class Cluster:
     settings: {'synchronous_standby_names': 'nobody'} and the like; fsync is off unless settings say otherwise.
     """
     alive = []
+    poolers = []
 
     def __init__(self, settings=None, start=True, dir=None):
         self.dir = dir or folder()
@@ -215,10 +219,15 @@ class Cluster:
                          'max_connections': '100', 'shared_buffers': '32MB', 'log_min_messages': 'warning',
                          **(settings or {})}
         self.log_path = os.path.join(self.dir, 'postgres.log')
-        self.process = None
+        self.process = self.pooler = None
         self.as_user = {'user': PG_USER, 'group': PG_USER, 'extra_groups': []} if os.getuid() == 0 else {}
         if self.as_user:
             shutil.chown(self.dir, PG_USER, PG_USER)
+        if POOLER:
+            from pooler import Pooler
+            self.pooler = Pooler(self, POOLER, os.path.join(PG_CLIENT_BIN, 'psql'))
+            Cluster.poolers.append(self.pooler)
+            self.pooler.start()
         self._make()
         if start:
             self.start()
@@ -236,7 +245,8 @@ class Cluster:
                        stdout=subprocess.DEVNULL, cwd='/', **self.as_user)
 
     def conninfo(self, user='postgres', database='effectd', **more):
-        words = {'host': self.dir, 'port': 5432, 'user': user, 'dbname': database, **more}
+        """For the daemon; through the pooler, if there is one."""
+        words = {'host': self.dir, 'port': self.pooler.port if self.pooler else 5432, 'user': user, 'dbname': database, **more}
         return ' '.join(f'{name}={value}' for name, value in words.items())
 
     def start(self):
@@ -338,6 +348,8 @@ class Cluster:
 
     def __exit__(self, *_):
         self.immediate()
+        if self.pooler:
+            self.pooler.kill()
 
 
 # ---- the daemon -----------------------------------------------------------------------------------------------------
