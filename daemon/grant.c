@@ -57,21 +57,23 @@ static unsigned n_grants, grants_max;
 
 static void forget(struct grant *g);
 
-void
-grant_init(unsigned max)
+/* Zeroed lists are empty ones. */
+static void
+new_tables(size_t n)
 {
-	size_t n = GRANT_BUCKETS_MIN;
-
-	assert(max > 0 && !by_effect);
-	grants_max = max;
-	while (n < max)
-		n *= 2;
 	buckets_mask = n - 1;
-	/* zeroed lists are empty ones, and pages that nobody touches cost nothing */
 	by_effect = xcalloc(n, sizeof(*by_effect));
 	by_request = xcalloc(n, sizeof(*by_request));
 	by_bound = xcalloc(n, sizeof(*by_bound));
 	asks = xcalloc(n, sizeof(*asks));
+}
+
+void
+grant_init(unsigned max)
+{
+	assert(max > 0 && !by_effect);
+	grants_max = max;
+	new_tables(GRANT_BUCKETS_MIN);
 }
 
 void
@@ -115,6 +117,44 @@ static size_t
 bound_bucket(uint64_t connection)
 {
 	return (size_t)connection & buckets_mask;
+}
+
+static void
+put_in_tables(struct grant *g)
+{
+	LIST_INSERT_HEAD(&by_effect[bucket(&g->effect)], g, effect_link);
+	if (g->has_request)
+		LIST_INSERT_HEAD(&by_request[bucket(&g->request)], g, request_link);
+	if (g->bound != 0)
+		LIST_INSERT_HEAD(&by_bound[bound_bucket(g->bound)], g, bound_link);
+}
+
+/*
+ * Twice the buckets. Tables for the most that may be would cost a daemon that remembers little tens
+ * of megabytes, as every id touches another page.
+ */
+static void
+grow_tables(void)
+{
+	struct grant_list *old[] = {by_effect, by_request, by_bound};
+	size_t n_old = buckets_mask + 1;
+	struct ask_list *old_asks = asks;
+	struct grant *g;
+	struct ask *a;
+
+	new_tables(2 * n_old);
+	/* no list of the old tables is looked at again: what links them is simply overwritten */
+	TAILQ_FOREACH (g, &by_age, age_link)
+		put_in_tables(g);
+	for (size_t i = 0; i < n_old; i++) {
+		while ((a = LIST_FIRST(&old_asks[i]))) {
+			LIST_REMOVE(a, link);
+			LIST_INSERT_HEAD(&asks[bucket(&a->request)], a, link);
+		}
+	}
+	for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++)
+		free(old[i]);
+	free(old_asks);
 }
 
 static struct ask *
@@ -255,9 +295,10 @@ grant_add(const struct uuid *effect, const struct uuid *token, const struct uuid
 		g->effect = *effect;
 		g->token = *token;
 		g->policy = tool_ref(policy);
-		LIST_INSERT_HEAD(&by_effect[bucket(effect)], g, effect_link);
+		put_in_tables(g);
 		TAILQ_INSERT_TAIL(&by_age, g, age_link);
-		n_grants++;
+		if (++n_grants > buckets_mask)
+			grow_tables();
 	}
 	if (request)
 		set_request(g, request);

@@ -228,6 +228,36 @@ START_TEST(what_falls_out_counts_as_told)
 }
 END_TEST
 
+/* The tables grow under grants, requests under way and bound claims alike. */
+START_TEST(more_grants_than_buckets_are_all_known)
+{
+	enum { MANY = 5000 };
+	struct uuid e = id(1), r = id(60000);
+
+	grant_free();
+	grant_init(2 * MANY);
+	ck_assert(!grant_ask(&r, &e));
+	for (unsigned i = 1; i <= MANY; i++) {
+		struct grant *g = granted(i, i + MANY, i + 2 * MANY);
+
+		grant_untold(g);
+		grant_bind(g, i % 7 + 1);
+	}
+	ck_assert_uint_eq(grant_asks(&r), 1);
+	grant_ask_end(&r);
+	ck_assert_uint_eq(grant_asks(&r), 0);
+	for (unsigned i = 1; i <= MANY; i++) {
+		struct uuid effect = id(i), token = id(i + MANY), request = id(i + 2 * MANY);
+
+		ck_assert(grant_policy(&effect, &token) == policy);
+		ck_assert(grant_ask(&request, &effect));
+		grant_ask_end(&request);
+	}
+	for (unsigned i = 0; i < 7; i++)
+		ck_assert(grant_has_bound(i + 1));
+}
+END_TEST
+
 START_TEST(forgotten_grant_is_safe_to_speak_of)
 {
 	struct uuid e = id(1), t = id(2), other = id(9);
@@ -370,6 +400,7 @@ main(void)
 	tcase_add_test(tc, late_first_answer_does_not_make_it_untold);
 	tcase_add_test(tc, newer_token_takes_the_request_over);
 	tcase_add_test(tc, what_falls_out_counts_as_told);
+	tcase_add_test(tc, more_grants_than_buckets_are_all_known);
 	tcase_add_test(tc, forgotten_grant_is_safe_to_speak_of);
 	tcase_add_test(tc, closing_a_connection_tells_each_of_its_claims_once);
 	tcase_add_test(tc, lost_run_of_a_claim_that_its_close_ends_is_not_told_again);
