@@ -274,7 +274,8 @@ START_TEST(what_it_left_running_is_killed_and_not_waited_for)
 	ck_assert_ptr_nonnull(fgets(pid_text, sizeof pid_text, f));
 	fclose(f);
 	unlink(path);
-	/* gone, or dead and waiting for whoever inherited it; the signal was sent, and is soon taken */
+	/* gone, or dead and waiting for whoever inherited it; the signal was sent, and is soon
+	 * taken */
 	snprintf(script, sizeof script, "/proc/%d/cmdline", atoi(pid_text));
 	for (int i = 0; runs(script); i++) {
 		ck_assert_int_lt(i, 1000);
