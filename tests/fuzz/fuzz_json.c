@@ -385,7 +385,7 @@ static void
 check_opaque(const char *text, size_t len, int plain, const char *pointer)
 {
 	struct json_error error, without;
-	uint32_t node = 0, i;
+	uint32_t node = 0, found, i;
 	int rc;
 
 	rc = json_scan(&doc, text, len, pointer, &error);
@@ -397,6 +397,9 @@ check_opaque(const char *text, size_t len, int plain, const char *pointer)
 		if (doc.nodes[i].type == JSON_OPAQUE && node == 0)
 			node = i;
 	}
+	if (error.fault != JSON_DUPLICATE)
+		must(json_pointer(&doc, 0, pointer, &found) ? found == node : node == 0,
+		    "what is exempt is what stands at %s", pointer);
 	if (node == 0) {
 		must(rc == plain, "without an exempt value nothing changes");
 		return;

@@ -4,7 +4,9 @@
  * alike have one; a key is well formed; where none derives, the member that is missing is named.
  *
  * An input is: a byte (how many calls; is there a secret), a template's line, then per call the
- * parts, each a short line over an alphabet of what could run into each other.
+ * parts, each a short line over an alphabet of what could run into each other. Beside those calls
+ * are some that are made of the first to collide with it or with each other: an escape's text in
+ * place of what it stands for, a separator that belongs to the part before or behind it.
  */
 #include "canon.h"
 #include "digest.h"
@@ -14,7 +16,8 @@
 
 #include <ctype.h>
 
-#define CALLS_MAX 6
+#define CALLS_MAX 4 /* and the made ones */
+#define MADE_MAX 3
 #define PARTS_MAX 32
 #define PART_BYTES_MAX 96
 
@@ -27,6 +30,7 @@ static const char *const pieces[] = {"%", "2", "5", "3", "A", "a", ":", "/", "-"
 static const char *const names[] = {"/a", "/b", "/c/d", "/l/0", "/~0~1"};
 
 #define N_NAMES (sizeof names / sizeof *names)
+#define N_PARTS (N_NAMES + 4)
 static char *const secret[] = {(char *)"/c"};
 
 struct call {
@@ -167,8 +171,8 @@ check_refusal(int rc, const char *pointer, const char *why, const struct call *c
 
 	must(rc == ERR_INVALID_PARAMS && why && *why, "a refusal has its reason");
 	must(c->key.len == 6, "nothing is added");
-	for (i = 0; i < n_parts &&
-	     (parts[i] == (int)N_NAMES + 4 || (parts[i] >= 0 && c->parts[parts[i]][0]));
+	for (i = 0;
+	     i < n_parts && (parts[i] == (int)N_PARTS || (parts[i] >= 0 && c->parts[parts[i]][0]));
 	     i++)
 		;
 	must(i < n_parts, "%s: a key without a missing part derives", pointer);
@@ -207,7 +211,7 @@ derive(struct call *c, const struct key_template *t, const int *parts, int n_par
 		check_refusal(rc, pointer, why, c, parts, n_parts);
 	for (i = 0; rc == 0 && i < n_parts; i++) {
 		must(parts[i] >= 0, "a pointer at nothing derives no key");
-		if (parts[i] == (int)N_NAMES + 4) {
+		if (parts[i] == (int)N_PARTS) {
 			buf_add_str(&c->tuple, hex);
 		} else {
 			must(c->parts[parts[i]][0], "an empty part derives no key");
@@ -224,32 +228,112 @@ derive(struct call *c, const struct key_template *t, const int *parts, int n_par
 }
 
 static void
-check_calls(
-    const struct key_template *t, struct fuzz_in *in, int n_calls, const int *parts, int n_parts)
+copy_parts(struct call *to, const struct call *from)
 {
-	struct call calls[CALLS_MAX] = {0}, *a, *b;
-	size_t p;
+	for (size_t p = 0; p < N_PARTS; p++)
+		to->parts[p] = strdup(from->parts[p]);
+}
 
-	for (int i = 0; i < n_calls; i++) {
-		a = &calls[i];
-		for (p = 0; p < N_NAMES + 4; p++)
-			a->parts[p] = read_part(in);
-		build_args(a);
-		derive(a, t, parts, n_parts);
-		for (b = calls; b < a; b++) {
-			if (!a->derived || !b->derived)
-				continue;
-			must((a->key.len == b->key.len &&
-				 memcmp(a->key.data, b->key.data, a->key.len) == 0) ==
-				(a->tuple.len == b->tuple.len &&
-				    memcmp(buf_str(&a->tuple), buf_str(&b->tuple), a->tuple.len) ==
-					0),
-			    "\"%.*s\" and \"%.*s\"", (int)a->key.len, a->key.data, (int)b->key.len,
-			    b->key.data);
-		}
+/* Takes the place of a part. */
+static void
+put_part(struct call *c, int part, struct buf *text)
+{
+	free(c->parts[part]);
+	c->parts[part] = strdup(buf_str(text));
+	buf_clear(text);
+}
+
+/* A call in which one character of a part (of ASCII) is written as the escape it would become. */
+static void
+make_escaped(struct call *c, const struct call *first, int part, struct fuzz_random *r)
+{
+	const char *text = first->parts[part];
+	size_t at = fuzz_roll(r, (uint32_t)strlen(text) + 1);
+	struct buf made = {0};
+
+	copy_parts(c, first);
+	buf_add(&made, text, at);
+	if (text[at] && (uint8_t)text[at] < 0x80)
+		buf_printf(&made, "%%%02X%s", (uint8_t)text[at], text + at + 1);
+	else
+		buf_add_str(&made, text + at);
+	put_part(c, part, &made);
+	buf_free(&made);
+}
+
+/* Two calls, (x L y, z) and (x, y L z): with L between them unescaped they would read the same. */
+static void
+make_shifted(
+    struct call c[2], const struct call *first, const int pair[2], const char *literal, size_t len)
+{
+	const char *x = first->parts[pair[0]], *z = first->parts[pair[1]];
+	struct buf made = {0};
+
+	copy_parts(&c[0], first);
+	copy_parts(&c[1], first);
+	buf_add_str(&made, x);
+	buf_add(&made, literal, len);
+	buf_add_char(&made, 'y');
+	put_part(&c[0], pair[0], &made);
+	buf_add_char(&made, 'y');
+	buf_add(&made, literal, len);
+	buf_add_str(&made, z);
+	put_part(&c[1], pair[1], &made);
+	buf_free(&made);
+}
+
+/* Calls made of the first one; returns how many. */
+static int
+make_calls(struct call *c, const struct call *first, const char *text, const int *parts,
+    int n_parts, struct fuzz_random *r)
+{
+	const char *open, *close = text;
+	int n = 0, i = n_parts > 0 ? (int)fuzz_roll(r, (uint32_t)n_parts) : 0;
+
+	if (n_parts == 0 || parts[i] < 0 || parts[i] >= (int)N_PARTS)
+		return 0;
+	make_escaped(&c[n++], first, parts[i], r);
+	if (i + 1 == n_parts || parts[i + 1] < 0 || parts[i + 1] >= (int)N_PARTS ||
+	    parts[i] == parts[i + 1])
+		return n;
+	for (int at = 0; at <= i; at++)
+		close = strchr(close + 1, '}');
+	open = strchr(close, '{');
+	make_shifted(&c[n], first, &parts[i], close + 1, (size_t)(open - close) - 1);
+	return n + 2;
+}
+
+static void
+compare(const struct call *a, const struct call *b)
+{
+	if (!a->derived || !b->derived)
+		return;
+	must((a->key.len == b->key.len && memcmp(a->key.data, b->key.data, a->key.len) == 0) ==
+		(a->tuple.len == b->tuple.len &&
+		    (a->tuple.len == 0 || memcmp(a->tuple.data, b->tuple.data, a->tuple.len) == 0)),
+	    "\"%.*s\" and \"%.*s\"", (int)a->key.len, a->key.data, (int)b->key.len, b->key.data);
+}
+
+static void
+check_calls(const struct key_template *t, struct fuzz_in *in, int n_calls, const int *parts,
+    int n_parts, struct fuzz_random *r)
+{
+	struct call calls[CALLS_MAX + MADE_MAX] = {0};
+	int i, n_made;
+
+	for (i = 0; i < n_calls; i++) {
+		for (size_t p = 0; p < N_PARTS; p++)
+			calls[i].parts[p] = read_part(in);
 	}
-	for (int i = 0; i < n_calls; i++) {
-		for (p = 0; p < N_NAMES + 4; p++)
+	n_made = make_calls(&calls[n_calls], &calls[0], key_template_text(t), parts, n_parts, r);
+	for (i = 0; i < n_calls + n_made; i++) {
+		build_args(&calls[i]);
+		derive(&calls[i], t, parts, n_parts);
+		for (int before = 0; before < i; before++)
+			compare(&calls[before], &calls[i]);
+	}
+	for (i = 0; i < n_calls + n_made; i++) {
+		for (size_t p = 0; p < N_PARTS; p++)
 			free(calls[i].parts[p]);
 		buf_free(&calls[i].args);
 		buf_free(&calls[i].tuple);
@@ -261,6 +345,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_in in = {data, data + size};
+	struct fuzz_random r = fuzz_random(data, size);
 	uint8_t how = fuzz_byte(&in);
 	char *text = fuzz_line(&in, NULL), *why = NULL;
 	int parts[PARTS_MAX], n_parts;
@@ -276,12 +361,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (t) {
 		for (int i = 0; i < n_parts; i++) {
 			constant &= parts[i] == (int)N_NAMES + 3;
-			args |= parts[i] == (int)N_NAMES + 4;
+			args |= parts[i] == (int)N_PARTS;
 		}
 		must(!why && strcmp(key_template_text(t), text) == 0, "its text is kept");
 		must(key_template_uses_args(t) == args, "it knows whether it needs args");
 		must(key_template_is_constant(t) == constant, "and whether it is constant");
-		check_calls(t, &in, 1 + how / 2 % CALLS_MAX, parts, n_parts);
+		check_calls(t, &in, 1 + how / 2 % CALLS_MAX, parts, n_parts, &r);
 	} else {
 		fuzz_check_message(why);
 	}

@@ -81,7 +81,9 @@ check_policy(const struct tool_policy *p)
 	must(!p->ns || (*p->ns && strlen(p->ns) <= NAMESPACE_BYTES_MAX), "a namespace has a name");
 	must(p->guarded == (p->class == TOOL_ACCUMULATE || p->class == TOOL_IRREVERSIBLE),
 	    "what a repeat would double is guarded");
-	must(p->key && p->on_error && p->on_unknown, "a key, and what to do");
+	must(p->key && p->on_error, "a key, and what an error means");
+	must(strcmp(p->on_unknown, "probe") == 0 || strcmp(p->on_unknown, "human") == 0, "%s",
+	    p->on_unknown);
 	must(p->keep_result_ms <= p->keep_key_ms, "no result outlives its key");
 	must(p->fingerprint_skip.n == p->ignore.n + p->secret.n, "ignored and secret");
 	must(p->probe_exec.n == 0 || p->probe_exec.items[0][0] == '/', "a command has a path");

@@ -59,6 +59,35 @@ check_settled(const struct child_result *end, const struct probe_answer *answer)
 	json_free(&doc);
 }
 
+/* Where a verdict was understood, the reason is the output's, whole or cut where a character ends.
+ */
+static void
+check_reason(const struct child_result *end, const char *reason)
+{
+	struct json_doc doc = {0};
+	uint32_t node;
+	size_t len, told;
+	char *text;
+
+	if (json_scan(&doc, end->out ? end->out : "", end->out_len, "/result", NULL) != 0 ||
+	    doc.nodes[0].type != JSON_OBJECT) {
+		must(reason && *reason, "what is no JSON object is told as such");
+		json_free(&doc);
+		return;
+	}
+	node = json_member(&doc, 0, "reason");
+	if (node && doc.nodes[node].type == JSON_STRING && reason && *reason) {
+		text = json_string(&doc, node, &len);
+		told = strlen(reason);
+		must(strcmp(reason, "its output names no verdict") == 0 ||
+			(told <= len && memcmp(text, reason, told) == 0 &&
+			    (told == len || told > REASON_BYTES_MAX - 4)),
+		    "\"%s\" is the reason, not \"%s\"", text, reason);
+		free(text);
+	}
+	json_free(&doc);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -88,7 +117,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(strlen(reason) <= REASON_BYTES_MAX, "a reason is bounded");
 		must(json_utf8(reason, strlen(reason)), "and text");
 	}
-	if (end.end != CHILD_EXITED || end.code != 0)
+	if (end.end == CHILD_EXITED && end.code == 0)
+		check_reason(&end, reason);
+	else
 		must(
 		    answer.verdict == PROBE_INCONCLUSIVE && reason && *reason, "a bad end is told");
 	free(reason);

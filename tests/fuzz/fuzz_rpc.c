@@ -28,7 +28,7 @@ check_id(const struct rpc_line *r, const char *line, size_t len)
 	if (!r->id)
 		return;
 	must(r->id >= line && r->id + r->id_len <= line + len, "an id lies in its line");
-	must(r->id_len >= 1 && r->id_len <= LABEL_BYTES_MAX, "it is bounded");
+	must(r->id_len >= 1 && r->id_len <= LABEL_BYTES_MAX + 2 * (*r->id == '"'), "it is bounded");
 	must(json_scan(&alone, r->id, r->id_len, NULL, NULL) == 0, "it is sound");
 	must(alone.nodes[0].type == JSON_STRING || alone.nodes[0].type == JSON_NUMBER,
 	    "a string or a number");
