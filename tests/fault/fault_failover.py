@@ -67,9 +67,14 @@ def killed_behind(primary, standby):
     standby.thaw()
 
 
+def hangs(primary, standby):
+    """As when its network is gone: no connection is closed, and new ones get no answer."""
+    primary.freeze()
+
+
 WAYS = {'all its processes are killed': killed, 'it is stopped immediate': immediate,
         'it dies with commits of which the standby has not heard': killed_behind,
-        'it is stopped fast while its commits wait': fast}
+        'it is stopped fast while its commits wait': fast, 'it hangs, and closes no connection': hangs}
 
 
 def lost(entries, primary):
@@ -97,7 +102,6 @@ def fail_over(number, way, world, primary, standby):
     n = world.busy_moment()
     WAYS[name](primary, standby)
     told = list(world.log.entries)
-    shutil.rmtree(primary.data)  # fenced: it never comes back as it was
     standby.promote()
     standby.set('synchronous_standby_names', None)
     ok(n >= 20, f'round {number}: {n} requests are in flight when the primary is lost: {name}')
@@ -112,6 +116,9 @@ def fail_over(number, way, world, primary, standby):
     ok(True, f'round {number}: service is back by itself')
     if number == N_ROUNDS:
         world.stop()
+    if primary.process:
+        primary.kill()
+    shutil.rmtree(primary.data)  # it never comes back as it was
     fresh = Standby(standby, dir=primary.dir)
     standby.set('synchronous_standby_names', '*')
     fresh.follows()
