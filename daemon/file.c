@@ -13,23 +13,35 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns the length, or -1 with errno; one byte more than `max` shows that there is more. */
-static ssize_t
-read_whole(int fd, char *text, size_t max)
+/*
+ * The bytes and a NUL, or NULL with errno; one byte more than `max` shows that there is more.
+ * `expected` is what the file says of its size; it may grow while it is read.
+ */
+static char *
+read_whole(int fd, size_t expected, size_t max, size_t *ret_len)
 {
-	size_t len = 0;
+	size_t cap = (expected < max ? expected : max) + 1, len = 0;
+	char *text = xmalloc(cap + 1);
 	ssize_t n;
 
 	while (len <= max) {
-		n = read(fd, text + len, max + 1 - len);
+		if (len == cap) {
+			cap = cap < max / 2 ? 2 * cap : max + 1;
+			text = xrealloc(text, cap + 1);
+		}
+		n = read(fd, text + len, cap - len);
 		if (n == 0)
 			break;
-		if (n > 0)
+		if (n > 0) {
 			len += (size_t)n;
-		else if (errno != EINTR)
-			return -1;
+		} else if (errno != EINTR) {
+			free(text);
+			return NULL;
+		}
 	}
-	return (ssize_t)len;
+	text[len] = '\0';
+	*ret_len = len;
+	return text;
 }
 
 char *
@@ -37,7 +49,7 @@ file_read(const char *path, size_t bytes_max, size_t *ret_len, bool *ret_missing
 {
 	char *text = NULL;
 	struct stat st;
-	ssize_t len;
+	size_t len;
 	int fd;
 
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -51,15 +63,13 @@ file_read(const char *path, size_t bytes_max, size_t *ret_len, bool *ret_missing
 		*ret_why = xstrdup("is not a regular file");
 		goto out;
 	}
-	text = xmalloc(bytes_max + 2);
-	len = read_whole(fd, text, bytes_max);
-	if (len >= 0 && (size_t)len <= bytes_max) {
-		text[len] = '\0';
-		*ret_len = (size_t)len;
+	text = read_whole(fd, (size_t)st.st_size, bytes_max, &len);
+	if (text != NULL && len <= bytes_max) {
+		*ret_len = len;
 		goto out;
 	}
-	*ret_why = len < 0 ? xasprintf("cannot be read: %s", strerror(errno))
-			   : xasprintf("is over %zu bytes", bytes_max);
+	*ret_why = text == NULL ? xasprintf("cannot be read: %s", strerror(errno))
+				: xasprintf("is over %zu bytes", bytes_max);
 	free(text);
 	text = NULL;
 out:

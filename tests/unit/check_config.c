@@ -395,6 +395,12 @@ START_TEST(only_a_regular_file_of_fair_size_is_read)
 	write_file(big, 1048576);
 	config_free(config_load(&flags, &error));
 	free(big);
+	/* what the kernel makes while it is read says that it has no size, and is read all the same
+	 */
+	flags.file = "/proc/version";
+	ck_assert_ptr_null(config_load(&flags, &error));
+	ck_assert_ptr_nonnull(strstr(error, "/proc/version:1: "));
+	free(error);
 }
 END_TEST
 
