@@ -3,6 +3,7 @@
  * properties: however a document is spelt, its fingerprint is one; no two integers share one.
  */
 #include "canon.h"
+#include "comma_locale.h"
 #include "digest.h"
 #include "tap.h"
 #include "vectors.h"
@@ -102,13 +103,9 @@ END_TEST
 
 START_TEST(no_locale_counts)
 {
-	static const char *const locales[] = {
-	    "de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "C.UTF-8", "C"};
-
-	for (size_t i = 0; i < sizeof locales / sizeof *locales; i++) {
-		setlocale(LC_ALL, locales[i]); /* where it is installed */
-		check_vectors();
-	}
+	comma_locale_set();
+	check_vectors();
+	setlocale(LC_ALL, "C");
 }
 END_TEST
 
