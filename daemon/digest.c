@@ -2,16 +2,19 @@
  * SHA-256 ids and UUIDs. The hash itself is libcrypto's; what belongs here is only what goes into
  * it and how its bytes are read. A failure of libcrypto or getrandom(2) is no state to go on in:
  * assert; but for the start of a hash, where libcrypto asks for memory and does not say why it
- * failed.
+ * failed. Worse, where it has none for its own beginnings it goes on and crashes: hence
+ * digest_init().
  */
 #include "digest.h"
 
 #include "alloc.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -21,6 +24,42 @@
  */
 static EVP_MD *sha256;
 static EVP_MD_CTX *ctx;
+
+static void *
+crypto_malloc(size_t size, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	return xmalloc(size);
+}
+
+static void *
+crypto_realloc(void *old, size_t size, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	if (size > 0)
+		return xrealloc(old, size);
+	free(old);
+	return NULL;
+}
+
+static void
+crypto_free(void *p, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	free(p);
+}
+
+void
+digest_init(void)
+{
+	int ok = CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free);
+
+	assert(ok == 1);
+	(void)ok;
+}
 
 static void
 hash_start(void)

@@ -17,6 +17,9 @@ struct uuid {
 	uint8_t b[16];
 };
 
+/* For a program whose memory is alloc.h's, before anything of it speaks to libcrypto: out of memory
+ * in there is the end that alloc.h has. */
+void digest_init(void);
 void digest_sha256(const void *data, size_t len, uint8_t ret[SHA256_BYTES]);
 void digest_hex(const uint8_t *data, size_t len, char *ret); /* 2 * len + 1 bytes, lower case */
 /*

@@ -12,6 +12,7 @@
 #include "child.h"
 #include "client.h"
 #include "config.h"
+#include "digest.h"
 #include "embedded.h"
 #include "instance.h"
 #include "log.h"
@@ -566,6 +567,7 @@ main(int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	main_process();
+	digest_init();
 	if (!main_load(&config, &access_in_force, &tools, &error))
 		return main_fail(EX_CONFIG, error);
 	main_use_log();
