@@ -14,6 +14,7 @@
 #include "config.h"
 #include "digest.h"
 #include "embedded.h"
+#include "http.h"
 #include "instance.h"
 #include "log.h"
 #include "loop.h"
@@ -422,6 +423,7 @@ main_tear_down(void)
 		main_stop_database();
 	batch_free();
 	child_stop();
+	http_stop();
 	service_stop();
 	main_free_signals();
 	loop_free();
@@ -535,6 +537,7 @@ main_serve(void)
 
 	loop_init();
 	child_init();
+	http_init();
 	main_signals();
 	method_init(config, tools);
 	rc = main_claim_places();
@@ -545,6 +548,7 @@ main_serve(void)
 		server_close();
 		state_close();
 		child_stop();
+		http_stop();
 		loop_free();
 		return rc;
 	}

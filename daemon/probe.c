@@ -6,17 +6,19 @@
 
 #include "alloc.h"
 #include "probe_exec.h"
+#include "probe_http.h"
 
 #include <stdlib.h>
 
 struct probe {
-	struct probe_exec *exec;
+	struct probe_exec *exec; /* one of them */
+	struct probe_http *http;
 	void (*done)(void *arg, const struct probe_answer *answer);
 	void *arg;
 };
 
 static void
-probe_exec_done(void *arg, const struct probe_answer *answer)
+probe_kind_done(void *arg, const struct probe_answer *answer)
 {
 	struct probe *p = arg;
 
@@ -28,26 +30,28 @@ struct probe *
 probe_start(const struct probe_ask *ask, void (*done)(void *arg, const struct probe_answer *answer),
     void *arg, char **ret_why)
 {
-	struct probe *p;
+	struct probe *p = xcalloc(1, sizeof *p);
 
-	if (ask->n_argv == 0) {
-		*ret_why = xstrdup("the tool has no probe on this host");
-		return NULL;
-	}
-	p = xmalloc(sizeof *p);
 	p->done = done;
 	p->arg = arg;
-	p->exec = probe_exec_start(ask, probe_exec_done, p, ret_why);
-	if (!p->exec) {
-		free(p);
-		return NULL;
-	}
-	return p;
+	if (ask->n_argv > 0)
+		p->exec = probe_exec_start(ask, probe_kind_done, p, ret_why);
+	else if (ask->http)
+		p->http = probe_http_start(ask, probe_kind_done, p, ret_why);
+	else
+		*ret_why = xstrdup("the tool has no probe on this host");
+	if (p->exec || p->http)
+		return p;
+	free(p);
+	return NULL;
 }
 
 void
 probe_cancel(struct probe *p)
 {
-	probe_exec_cancel(p->exec);
+	if (p->exec)
+		probe_exec_cancel(p->exec);
+	if (p->http)
+		probe_http_cancel(p->http);
 	free(p);
 }

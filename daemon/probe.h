@@ -1,7 +1,7 @@
 /*
- * Asking the provider whether an attempt landed: one file a kind of probe (probe_exec.c), all
- * ending in one upcall. Commands come from this host's policy files only. Any error, and anything
- * not understood, is `inconclusive`.
+ * Asking the provider whether an attempt landed: one file a kind of probe (probe_exec.c,
+ * probe_http.c), all ending in one upcall. What is run and who is asked comes from this host's
+ * policy files only. Any error, and anything not understood, is `inconclusive`.
  */
 #ifndef EFFECTD_PROBE_H
 #define EFFECTD_PROBE_H
@@ -13,10 +13,15 @@
 
 enum probe_verdict { PROBE_LANDED, PROBE_FAILED, PROBE_ABSENT, PROBE_INCONCLUSIVE };
 
+struct probe_http_spec;
+
 /* What is asked. Borrowed during probe_start() only. */
 struct probe_ask {
+	/* one of them: */
 	char *const *argv; /* exec: n_argv words */
 	size_t n_argv;
+	struct probe_http_spec *http;
+
 	int64_t timeout_ms;
 	struct uuid effect; /* also the provider key */
 	const char *ns, *tool, *key;

@@ -346,6 +346,7 @@ task_ask(struct task *t, const char *kept)
 	const struct sweep_order *o = &t->order;
 	struct probe_ask ask = {.argv = t->policy->probe_exec.items,
 	    .n_argv = t->policy->probe_exec.n,
+	    .http = t->policy->probe_http,
 	    .timeout_ms = o->probe_timeout_ms,
 	    .effect = o->effect,
 	    .ns = o->ns,

@@ -7,6 +7,8 @@
 
 #include "alloc.h"
 #include "json.h"
+#include "probe_http_spec.h"
+#include "tool_policy.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -122,7 +124,15 @@ lint_probe(struct lint *l)
 {
 	const struct tool_policy *p = l->policy;
 
-	if (p->probe_exec.n > 0) {
+	if (p->probe_http != NULL && probe_http_spec_absent_by_status(p->probe_http))
+		found(l, "absent_by_status", "/probe/http/absent",
+		    "'absent' is told by the status alone, which a proxy or a wrong path answers, "
+		    "too");
+	if (p->probe_http != NULL && !probe_http_spec_tied(p->probe_http))
+		found(l, "landed_untied", "/probe/http/landed",
+		    "neither the provider key nor a time after the claim ties 'landed' to this "
+		    "effect: an earlier one may be found");
+	if (tool_policy_has_probe(p)) {
 		if (strcmp(p->on_unknown, "human") == 0)
 			found(l, "probe_unused", "/on_unknown",
 			    "'human' leaves the probe unused for open outcomes");
@@ -180,7 +190,7 @@ tool_lint(const struct tool_policy *policy, void (*cb)(void *arg, const struct t
 	struct lint l = {.policy = policy, .cb = cb, .arg = arg};
 
 	if (!policy->guarded) {
-		if (policy->has_key || policy->probe_exec.n > 0)
+		if (policy->has_key || tool_policy_has_probe(policy))
 			found(&l, "guard_unused", policy->has_key ? "/key" : "/probe",
 			    "tools of this class are let pass: key and probe are not used");
 		return l.n;

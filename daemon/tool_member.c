@@ -9,6 +9,7 @@
 #include "buf.h"
 #include "json.h"
 #include "limits.h"
+#include "probe_http_spec.h"
 #include "text.h"
 
 #include <assert.h>
@@ -267,33 +268,50 @@ read_argv(struct tool_member_parse *p, const cJSON *v)
 }
 
 static bool
+read_http(struct tool_member_parse *p, const cJSON *v)
+{
+	char *below = NULL, *why = NULL, *pointer;
+
+	p->policy->probe_http = probe_http_spec_parse(v, &below, &why);
+	if (p->policy->probe_http != NULL)
+		return true;
+	pointer = xasprintf("/probe/http%s", below);
+	tool_member_fail(p, pointer, "%s", why);
+	free(pointer);
+	free(below);
+	free(why);
+	return false;
+}
+
+static bool
 read_probe(struct tool_member_parse *p, const struct tool_policy_member *m, const cJSON *v)
 {
 	static const char *const kinds[] = {"exec", "http", "sql"};
 	static const char *const members[] = {"argv"};
-	const cJSON *exec;
+	const cJSON *kind;
 
 	if (!cJSON_IsObject(v) || cJSON_GetArraySize(v) != 1)
 		return fail_member(
 		    p, m, "must be an object with one member, the kind of the probe");
-	exec = v->child;
-	switch (index_of(exec->string, kinds, 3)) {
+	kind = v->child;
+	switch (index_of(kind->string, kinds, 3)) {
 	case 0:
 		break;
 	case 1:
+		return read_http(p, kind);
 	case 2:
 		return tool_member_fail(
-		    p, "/probe", "this version does not have %s probes", exec->string);
+		    p, "/probe", "this version does not have %s probes", kind->string);
 	default:
-		return fail_unknown(p, "/probe", exec->string, kinds, 3);
+		return fail_unknown(p, "/probe", kind->string, kinds, 3);
 	}
-	if (!cJSON_IsObject(exec) || exec->child == NULL)
+	if (!cJSON_IsObject(kind) || kind->child == NULL)
 		return tool_member_fail(
 		    p, "/probe/exec", "must be an object with the member 'argv'");
-	for (v = exec->child; v != NULL; v = v->next)
+	for (v = kind->child; v != NULL; v = v->next)
 		if (strcmp(v->string, members[0]) != 0)
 			return fail_unknown(p, "/probe/exec", v->string, members, 1);
-	return read_argv(p, exec->child);
+	return read_argv(p, kind->child);
 }
 
 static bool

@@ -9,6 +9,7 @@
 
 #include "alloc.h"
 #include "json.h"
+#include "probe_http_spec.h"
 #include "tool_member.h"
 
 #include <assert.h>
@@ -73,6 +74,21 @@ check_keep(struct tool_member_parse *p)
 	return true;
 }
 
+/* What a probe asks with must be stored with the effect. */
+static bool
+check_probe(struct tool_member_parse *p)
+{
+	const struct tool_policy *policy = p->policy;
+	char *why = NULL;
+
+	if (policy->probe_http == NULL ||
+	    probe_http_spec_keeps(policy->probe_http, policy->keep.items, policy->keep.n, &why))
+		return true;
+	tool_member_fail(p, "/probe/http", "%s", why);
+	free(why);
+	return false;
+}
+
 static bool
 compile_key(struct tool_member_parse *p)
 {
@@ -95,7 +111,7 @@ static bool
 complete(struct tool_member_parse *p, bool trust_annotations)
 {
 	struct tool_policy *policy = p->policy;
-	bool has_probe = policy->probe_exec.n > 0;
+	bool has_probe = tool_policy_has_probe(policy);
 
 	if (policy->name == NULL)
 		return tool_member_fail(p, "", "'name' is missing");
@@ -118,7 +134,7 @@ complete(struct tool_member_parse *p, bool trust_annotations)
 	if (policy->keep_result_ms > policy->keep_key_ms)
 		return tool_member_fail(p, "/keep_result", "must not be above 'keep_key'");
 	tool_policy_set_skip(policy);
-	return check_keep(p) && compile_key(p);
+	return check_keep(p) && check_probe(p) && compile_key(p);
 }
 
 static bool

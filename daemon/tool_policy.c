@@ -10,6 +10,7 @@
 #include "canon.h"
 #include "digest.h"
 #include "json.h"
+#include "probe_http_spec.h"
 #include "limits.h"
 #include "text.h"
 
@@ -127,7 +128,14 @@ tool_policy_free(struct tool_policy *policy)
 	free_list(&policy->keep);
 	free_list(&policy->fingerprint_skip);
 	free_list(&policy->probe_exec);
+	probe_http_spec_unref(policy->probe_http);
 	free(policy);
+}
+
+bool
+tool_policy_has_probe(const struct tool_policy *policy)
+{
+	return policy->probe_exec.n > 0 || policy->probe_http != NULL;
 }
 
 void
@@ -165,6 +173,8 @@ tool_policy_bind(const struct tool_policy *policy, const char *ns)
 	copy->keep = copy_list(&policy->keep);
 	copy->fingerprint_skip = copy_list(&policy->fingerprint_skip);
 	copy->probe_exec = copy_list(&policy->probe_exec);
+	if (policy->probe_http != NULL)
+		probe_http_spec_ref(copy->probe_http);
 	copy->probe_backoff_ms = xmalloc(bytes);
 	memcpy(copy->probe_backoff_ms, policy->probe_backoff_ms, bytes);
 	return copy;
@@ -196,6 +206,20 @@ print_backoff(struct buf *b, const struct tool_policy *policy)
 		buf_printf(b, "%s\"%s\"", i > 0 ? "," : "", text);
 	}
 	buf_add_char(b, ']');
+}
+
+static void
+print_probe(struct buf *b, const struct tool_policy *policy, const char *member)
+{
+	if (policy->probe_exec.n > 0) {
+		buf_json_member(b, member);
+		buf_add_str(b, "{\"exec\":{\"argv\":");
+		print_list(b, &policy->probe_exec);
+		buf_add_str(b, "}}");
+	} else if (policy->probe_http != NULL) {
+		buf_json_member(b, member);
+		buf_printf(b, "{\"http\":%s}", policy->probe_http->json);
+	}
 }
 
 static void
@@ -232,12 +256,7 @@ print_member(struct buf *b, const struct tool_policy *policy, const struct tool_
 		buf_json_member_int(b, m->name, *(const int64_t *)p);
 		break;
 	case TOOL_KIND_PROBE:
-		if (policy->probe_exec.n == 0)
-			break;
-		buf_json_member(b, m->name);
-		buf_add_str(b, "{\"exec\":{\"argv\":");
-		print_list(b, &policy->probe_exec);
-		buf_add_str(b, "}}");
+		print_probe(b, policy, m->name);
 		break;
 	case TOOL_KIND_BACKOFF:
 		buf_json_member(b, m->name);

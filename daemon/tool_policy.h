@@ -47,6 +47,8 @@ struct tool_policy *tool_policy_bind(const struct tool_policy *policy, const cha
 /* Writes json and version; ns and name are set. */
 void tool_policy_seal(struct tool_policy *policy);
 
+/* Is there a probe of any kind? */
+bool tool_policy_has_probe(const struct tool_policy *policy);
 void tool_policy_add(struct tool_list *list, const char *item);
 /* Fills fingerprint_skip from ignore and secret. */
 void tool_policy_set_skip(struct tool_policy *policy);

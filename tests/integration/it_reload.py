@@ -16,7 +16,7 @@ BROKEN = {
     'case 133: a negative duration': ('x.json', '{"name": "t", "lease": "-1s"}', 'lease'),
     'a duplicate member': ('x.json', '{"name": "t", "name": "u"}', 'x.json'),
     'the same tool twice': ('x.json', '[{"name": "t"}, {"name": "t"}]', 'x.json'),
-    'a probe of a later version': ('x.json', '{"name": "t", "probe": {"http": {"url": "http://127.0.0.1/"}}}', 'http'),
+    'a probe of a later version': ('x.json', '{"name": "t", "probe": {"sql": {"query": "select 1"}}}', 'sql'),
     'a guard of a later version': ('x.json', '{"name": "t", "business_key": ["/a"]}', 'business_key'),
     'a retry of a later version': ('x.json', '{"name": "t", "on_unknown": "retry"}', 'on_unknown'),
     'a budget of a later version': ('x.json', '{"name": "t", "turn_budget": 3}', 'turn_budget'),

@@ -58,6 +58,22 @@ START_TEST(open_outcomes_need_somebody_to_ask)
 }
 END_TEST
 
+#define HTTP(url, rules) \
+	"\"key\":\"k:{/id}\",\"probe\":{\"http\":{\"url\":\"http://h/" url "\"," rules "}}"
+#define BY_BODY "\"landed\":{\"status\":200},\"absent\":{\"status\":404,\"body\":{\"/e\":1}}"
+
+START_TEST(an_http_probe_knows_whose_answer_it_is)
+{
+	expect(HTTP("{provider_key}", BY_BODY), "");
+	expect(HTTP("{key}", BY_BODY), "");
+	expect(HTTP("", BY_BODY), "landed_untied@/probe/http/landed");
+	expect(HTTP("", "\"landed\":{\"body\":{\"/k\":\"{effect}\"}}"), "");
+	expect(HTTP("", "\"landed\":{\"status\":200,\"after\":\"/at\"}"), "");
+	expect(HTTP("{effect}", "\"landed\":{\"status\":200},\"absent\":{\"status\":404}"),
+	    "absent_by_status@/probe/http/absent");
+}
+END_TEST
+
 START_TEST(keys_should_outlast_a_rewording)
 {
 	expect("\"lease\":\"5s\"," PROBE, "no_key@/key");
@@ -108,6 +124,7 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_sound_policy_has_no_findings);
 	tcase_add_test(tc, open_outcomes_need_somebody_to_ask);
+	tcase_add_test(tc, an_http_probe_knows_whose_answer_it_is);
 	tcase_add_test(tc, keys_should_outlast_a_rewording);
 	tcase_add_test(tc, times_should_fit_each_other);
 	tcase_add_test(tc, lists_should_not_contradict_each_other);

@@ -1,0 +1,472 @@
+/*
+ * Reading an http probe out of a policy. Promise: what is misspelt, of the wrong type or can mean
+ * nothing is refused with its pointer and the rule; nothing is guessed. What an answer means is
+ * probe_judge.c's.
+ */
+#include "probe_http_spec.h"
+
+#include "alloc.h"
+#include "json.h"
+#include "text.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_BYTES_MAX 2048
+#define INTEGER_MAX 9007199254740992.0 /* beyond it, cJSON has forgotten the digits */
+
+struct parse {
+	struct probe_http_spec *spec;
+	char **ret_pointer, **ret_why;
+};
+
+static bool fail(struct parse *p, const char *pointer, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Always false. */
+static bool
+fail(struct parse *p, const char *pointer, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(p->ret_why, fmt, ap) < 0)
+		alloc_out_of_memory();
+	va_end(ap);
+	*p->ret_pointer = xstrdup(pointer);
+	return false;
+}
+
+static bool
+fail_unknown(struct parse *p, const char *pointer, const char *name, const char *const *names)
+{
+	size_t n = 0;
+	const char *nearest;
+
+	while (names[n])
+		n++;
+	nearest = text_nearest(name, names, n);
+	if (!nearest)
+		return fail(p, pointer, "unknown member '%s'", name);
+	return fail(p, pointer, "unknown member '%s', the nearest is '%s'", name, nearest);
+}
+
+static bool
+is_text(const cJSON *v)
+{
+	size_t len = cJSON_IsString(v) ? strlen(v->valuestring) : 0;
+
+	if (len == 0 || len > TEXT_BYTES_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)v->valuestring[i] < 0x20 || v->valuestring[i] == 0x7f)
+			return false;
+	return true;
+}
+
+/* Every brace is half of a placeholder that is known. */
+static bool
+check_template(struct parse *p, const char *pointer, const char *text, bool credentials)
+{
+	static const char *const words[] = {
+	    "provider_key", "effect", "key", "namespace", "tool", "attempt", NULL};
+	const struct probe_http_spec *spec = p->spec;
+
+	while ((text = strpbrk(text, "{}"))) {
+		const char *end = *text == '{' ? strpbrk(text + 1, "{}") : NULL;
+		char name[PROBE_HTTP_NAME_BYTES];
+		bool known = false;
+
+		if (!end || *end != '}')
+			return fail(p, pointer, "a brace has no other half");
+		if ((size_t)(end - text) > sizeof name)
+			return fail(p, pointer, "a placeholder of over 255 bytes");
+		snprintf(name, sizeof name, "%.*s", (int)(end - text - 1), text + 1);
+		for (size_t i = 0; words[i] && !known; i++)
+			known = strcmp(name, words[i]) == 0;
+		known |= name[0] == '/' && json_pointer_valid(name);
+		for (size_t i = 0; credentials && i < spec->n_credentials && !known; i++)
+			known = strncmp(name, "credential:", 11) == 0 &&
+			    strcmp(name + 11, spec->credentials[i].name) == 0;
+		if (!known)
+			return fail(p, pointer, "unknown placeholder '{%s}'", name);
+		text = end + 1;
+	}
+	return true;
+}
+
+static bool
+read_url(struct parse *p, const cJSON *v)
+{
+	const char *url = v && is_text(v) ? v->valuestring : "";
+	const char *host = strncmp(url, "https://", 8) == 0 ? url + 8
+	    : strncmp(url, "http://", 7) == 0		    ? url + 7
+							    : NULL;
+
+	if (!host || strchr(url, ' '))
+		return fail(p, "/url",
+		    "must be a string, an http:// or https:// URL of at most %d bytes",
+		    TEXT_BYTES_MAX);
+	/* else a key could name the host that is asked, and gets the credentials */
+	if (strcspn(host, "/?#") > strcspn(host, "{}@"))
+		return fail(
+		    p, "/url", "must name its host without placeholders and without a user");
+	if (!check_template(p, "/url", url, false))
+		return false;
+	p->spec->url = xstrdup(url);
+	return true;
+}
+
+static bool
+read_credentials(struct parse *p, const cJSON *v)
+{
+	const cJSON *item;
+
+	if (!cJSON_IsObject(v) || cJSON_GetArraySize(v) > PROBE_HTTP_CREDENTIALS_MAX)
+		return fail(p, "/credentials", "must be an object of at most %d files by name",
+		    PROBE_HTTP_CREDENTIALS_MAX);
+	cJSON_ArrayForEach (item, v) {
+		struct probe_http_pair *pair = &p->spec->credentials[p->spec->n_credentials];
+
+		if (!is_text(item) || strstr(item->valuestring, ".."))
+			return fail(p, "/credentials",
+			    "'%s' must be an absolute path, or the name of a file in "
+			    "$CREDENTIALS_DIRECTORY",
+			    item->string);
+		pair->name = xstrdup(item->string);
+		pair->value = xstrdup(item->valuestring);
+		p->spec->n_credentials++;
+	}
+	return true;
+}
+
+static bool
+read_headers(struct parse *p, const cJSON *v)
+{
+	const cJSON *item;
+
+	if (!cJSON_IsObject(v) || cJSON_GetArraySize(v) > PROBE_HTTP_HEADERS_MAX)
+		return fail(p, "/headers", "must be an object of at most %d headers",
+		    PROBE_HTTP_HEADERS_MAX);
+	cJSON_ArrayForEach (item, v) {
+		struct probe_http_pair *pair = &p->spec->headers[p->spec->n_headers];
+		size_t len = strlen(item->string);
+
+		if (len == 0 || len > 128 ||
+		    strspn(item->string,
+			"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != len)
+			return fail(p, "/headers", "'%s' is no name of a header", item->string);
+		if (!is_text(item))
+			return fail(p, "/headers",
+			    "'%s' must be a string without control characters", item->string);
+		if (!check_template(p, "/headers", item->valuestring, true))
+			return false;
+		pair->name = xstrdup(item->string);
+		pair->value = xstrdup(item->valuestring);
+		p->spec->n_headers++;
+	}
+	return true;
+}
+
+static bool
+read_statuses(struct parse *p, const char *pointer, struct probe_http_rule *rule, const cJSON *v)
+{
+	const cJSON *item = cJSON_IsArray(v) ? v->child : v;
+
+	if (cJSON_IsArray(v) &&
+	    (cJSON_GetArraySize(v) < 1 || cJSON_GetArraySize(v) > PROBE_HTTP_STATUSES_MAX))
+		return fail(p, pointer, "'status' must be one number, or 1 to %d of them",
+		    PROBE_HTTP_STATUSES_MAX);
+	for (; item; item = cJSON_IsArray(v) ? item->next : NULL) {
+		if (!cJSON_IsNumber(item) || item->valuedouble != floor(item->valuedouble) ||
+		    item->valuedouble < 200 || item->valuedouble > 599)
+			return fail(p, pointer, "'status' must be a number from 200 to 599");
+		rule->statuses[rule->n_statuses++] = (long)item->valuedouble;
+	}
+	return true;
+}
+
+static bool
+read_value(struct parse *p, const char *pointer, struct probe_http_rule *rule, const cJSON *v)
+{
+	struct probe_http_value *value = &rule->values[rule->n_values];
+
+	if (!json_pointer_valid(v->string))
+		return fail(p, pointer, "'%s' in 'body' is no JSON pointer", v->string);
+	if (cJSON_IsString(v)) {
+		if (!check_template(p, pointer, v->valuestring, false))
+			return false;
+		value->text = xstrdup(v->valuestring);
+		value->is_string = true;
+	} else if ((cJSON_IsNumber(v) && fabs(v->valuedouble) <= INTEGER_MAX) || cJSON_IsBool(v) ||
+	    cJSON_IsNull(v)) {
+		value->text = cJSON_PrintUnformatted(v);
+	} else {
+		return fail(p, pointer,
+		    "'%s' in 'body' must be compared with a string, a number, true, false or null",
+		    v->string);
+	}
+	if (!value->text)
+		alloc_out_of_memory();
+	value->pointer = xstrdup(v->string);
+	rule->n_values++;
+	return true;
+}
+
+static bool
+read_rule(struct parse *p, const char *pointer, struct probe_http_rule *rule, const cJSON *v)
+{
+	static const char *const names[] = {"status", "body", "after", NULL};
+	const cJSON *item, *value;
+
+	if (!cJSON_IsObject(v))
+		return fail(p, pointer, "must be an object");
+	cJSON_ArrayForEach (item, v) {
+		if (strcmp(item->string, "status") == 0) {
+			if (!read_statuses(p, pointer, rule, item))
+				return false;
+		} else if (strcmp(item->string, "body") == 0) {
+			if (!cJSON_IsObject(item) ||
+			    cJSON_GetArraySize(item) > PROBE_HTTP_VALUES_MAX)
+				return fail(p, pointer,
+				    "'body' must be an object of at most %d values by pointer",
+				    PROBE_HTTP_VALUES_MAX);
+			cJSON_ArrayForEach (value, item)
+				if (!read_value(p, pointer, rule, value))
+					return false;
+		} else if (strcmp(item->string, "after") == 0) {
+			if (!cJSON_IsString(item) || !json_pointer_valid(item->valuestring))
+				return fail(p, pointer, "'after' must be a JSON pointer");
+			rule->after = xstrdup(item->valuestring);
+		} else {
+			return fail_unknown(p, pointer, item->string, names);
+		}
+	}
+	rule->given = true;
+	if (rule->n_statuses == 0 && rule->n_values == 0)
+		return fail(
+		    p, pointer, "must have a 'status' or a 'body', else every answer is one");
+	return true;
+}
+
+static bool
+read_addresses(struct parse *p, const cJSON *v)
+{
+	const cJSON *item;
+
+	if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) < 1 ||
+	    cJSON_GetArraySize(v) > PROBE_HTTP_NETS_MAX)
+		return fail(p, "/addresses", "must be an array of 1 to %d addresses or networks",
+		    PROBE_HTTP_NETS_MAX);
+	cJSON_ArrayForEach (item, v) {
+		if (!cJSON_IsString(item) ||
+		    !http_net_parse(item->valuestring, &p->spec->nets[p->spec->n_nets]))
+			return fail(p, "/addresses",
+			    "must hold addresses such as \"10.1.2.3\" or networks such as "
+			    "\"10.0.0.0/8\"");
+		p->spec->n_nets++;
+	}
+	return true;
+}
+
+static bool
+read_member(struct parse *p, const cJSON *v)
+{
+	static const char *const names[] = {"url", "headers", "credentials", "landed", "failed",
+	    "absent", "result", "addresses", "ca_file", NULL};
+	struct probe_http_spec *spec = p->spec;
+
+	if (strcmp(v->string, "url") == 0 || strcmp(v->string, "credentials") == 0)
+		return true; /* read first */
+	if (strcmp(v->string, "headers") == 0)
+		return read_headers(p, v);
+	if (strcmp(v->string, "landed") == 0)
+		return read_rule(p, "/landed", &spec->landed, v);
+	if (strcmp(v->string, "failed") == 0)
+		return read_rule(p, "/failed", &spec->failed, v);
+	if (strcmp(v->string, "absent") == 0)
+		return read_rule(p, "/absent", &spec->absent, v);
+	if (strcmp(v->string, "addresses") == 0)
+		return read_addresses(p, v);
+	if (strcmp(v->string, "result") == 0) {
+		if (!cJSON_IsString(v) || !json_pointer_valid(v->valuestring))
+			return fail(p, "/result", "must be a JSON pointer");
+		spec->result = xstrdup(v->valuestring);
+		return true;
+	}
+	if (strcmp(v->string, "ca_file") == 0) {
+		if (!is_text(v) || v->valuestring[0] != '/')
+			return fail(p, "/ca_file", "must be an absolute path");
+		spec->ca_file = xstrdup(v->valuestring);
+		return true;
+	}
+	return fail_unknown(p, "", v->string, names);
+}
+
+static bool
+read_all(struct parse *p, const cJSON *v)
+{
+	const cJSON *credentials, *item;
+
+	if (!cJSON_IsObject(v))
+		return fail(p, "", "must be an object");
+	credentials = cJSON_GetObjectItemCaseSensitive(v, "credentials");
+	if (credentials && !read_credentials(p, credentials))
+		return false;
+	if (!read_url(p, cJSON_GetObjectItemCaseSensitive(v, "url")))
+		return false;
+	cJSON_ArrayForEach (item, v)
+		if (!read_member(p, item))
+			return false;
+	if (!p->spec->landed.given)
+		return fail(
+		    p, "", "'landed' is missing: what does the provider answer when it has it?");
+	p->spec->json = cJSON_PrintUnformatted(v);
+	if (!p->spec->json)
+		alloc_out_of_memory();
+	return true;
+}
+
+struct probe_http_spec *
+probe_http_spec_parse(const cJSON *v, char **ret_pointer, char **ret_why)
+{
+	struct parse p = {.ret_pointer = ret_pointer, .ret_why = ret_why};
+
+	p.spec = xcalloc(1, sizeof *p.spec);
+	p.spec->refs = 1;
+	if (read_all(&p, v))
+		return p.spec;
+	probe_http_spec_unref(p.spec);
+	return NULL;
+}
+
+struct probe_http_spec *
+probe_http_spec_ref(struct probe_http_spec *spec)
+{
+	assert(spec->refs > 0);
+	spec->refs++;
+	return spec;
+}
+
+static void
+free_rule(struct probe_http_rule *rule)
+{
+	for (size_t i = 0; i < PROBE_HTTP_VALUES_MAX; i++) {
+		free(rule->values[i].pointer);
+		free(rule->values[i].text);
+	}
+	free(rule->after);
+}
+
+static void
+free_pairs(struct probe_http_pair *pairs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(pairs[i].name);
+		free(pairs[i].value);
+	}
+}
+
+void
+probe_http_spec_unref(struct probe_http_spec *spec)
+{
+	if (!spec || --spec->refs > 0)
+		return;
+	free(spec->json);
+	free(spec->url);
+	free_pairs(spec->headers, PROBE_HTTP_HEADERS_MAX);
+	free_pairs(spec->credentials, PROBE_HTTP_CREDENTIALS_MAX);
+	free_rule(&spec->landed);
+	free_rule(&spec->failed);
+	free_rule(&spec->absent);
+	free(spec->result);
+	free(spec->ca_file);
+	free(spec);
+}
+
+const char *
+probe_http_spec_placeholder(const char **text, char ret_name[PROBE_HTTP_NAME_BYTES])
+{
+	const char *start = strchr(*text, '{'), *end;
+
+	if (!start)
+		return NULL;
+	end = strchr(start, '}');
+	assert(end && end - start < PROBE_HTTP_NAME_BYTES); /* the policy was checked */
+	snprintf(ret_name, PROBE_HTTP_NAME_BYTES, "%.*s", (int)(end - start - 1), start + 1);
+	*text = end + 1;
+	return start;
+}
+
+/* ---- what the policy's loader and lint ask ---- */
+
+static bool
+text_keeps(const char *text, char *const *keep, size_t n_keep, char **ret_why)
+{
+	char name[PROBE_HTTP_NAME_BYTES];
+
+	while (probe_http_spec_placeholder(&text, name)) {
+		bool kept = name[0] != '/';
+
+		for (size_t i = 0; i < n_keep && !kept; i++)
+			kept = json_pointer_under(name, keep[i]);
+		if (!kept) {
+			*ret_why = xasprintf("'{%s}' is not among what 'keep' stores", name);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+rule_keeps(const struct probe_http_rule *rule, char *const *keep, size_t n_keep, char **ret_why)
+{
+	for (size_t i = 0; i < rule->n_values; i++)
+		if (rule->values[i].is_string &&
+		    !text_keeps(rule->values[i].text, keep, n_keep, ret_why))
+			return false;
+	return true;
+}
+
+bool
+probe_http_spec_keeps(
+    const struct probe_http_spec *spec, char *const *keep, size_t n_keep, char **ret_why)
+{
+	if (!text_keeps(spec->url, keep, n_keep, ret_why))
+		return false;
+	for (size_t i = 0; i < spec->n_headers; i++)
+		if (!text_keeps(spec->headers[i].value, keep, n_keep, ret_why))
+			return false;
+	return rule_keeps(&spec->landed, keep, n_keep, ret_why) &&
+	    rule_keeps(&spec->failed, keep, n_keep, ret_why) &&
+	    rule_keeps(&spec->absent, keep, n_keep, ret_why);
+}
+
+static bool
+names_effect(const char *text)
+{
+	return strstr(text, "{provider_key}") || strstr(text, "{effect}") || strstr(text, "{key}");
+}
+
+bool
+probe_http_spec_tied(const struct probe_http_spec *spec)
+{
+	bool tied = names_effect(spec->url) || spec->landed.after;
+
+	for (size_t i = 0; i < spec->n_headers && !tied; i++)
+		tied = names_effect(spec->headers[i].value);
+	for (size_t i = 0; i < spec->landed.n_values && !tied; i++)
+		tied =
+		    spec->landed.values[i].is_string && names_effect(spec->landed.values[i].text);
+	return tied;
+}
+
+bool
+probe_http_spec_absent_by_status(const struct probe_http_spec *spec)
+{
+	return spec->absent.given && spec->absent.n_values == 0;
+}

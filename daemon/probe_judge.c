@@ -1,0 +1,310 @@
+/*
+ * Filling in an http probe's templates, and judging the answer by its rules. Promise: `landed`,
+ * `failed` and `absent` are told only where exactly one rule holds in all of its parts; a body that
+ * cannot be read strictly holds no value.
+ */
+#include "probe_judge.h"
+
+#include "alloc.h"
+#include "canon.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SECONDS_MAX 253402300800 /* the year 10000 */
+
+/* ---- templates ---- */
+
+static void
+add_value(struct buf *out, const char *value, size_t len, bool encode)
+{
+	if (!encode) {
+		buf_add(out, value, len);
+		return;
+	}
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)value[i];
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    (c && strchr("-._~", c)))
+			buf_add_char(out, (char)c);
+		else
+			buf_printf(out, "%%%02X", c);
+	}
+}
+
+/* The kept value that `pointer` names: kept is an object, whose members' names are the pointers of
+ * the policy's `keep`. */
+static bool
+find_kept(const struct json_doc *kept, const char *pointer, uint32_t *ret_node)
+{
+	uint32_t node = kept->nodes[0].n_children > 0 ? 1 : 0;
+
+	for (; node; node = kept->nodes[node].next) {
+		char *name = json_name(kept, node, NULL);
+		bool under = json_pointer_valid(name) && json_pointer_under(pointer, name);
+		size_t len = strlen(name);
+
+		free(name);
+		if (under && json_pointer(kept, node, pointer + len, ret_node))
+			return true;
+	}
+	return false;
+}
+
+static bool
+add_kept(
+    struct buf *out, const char *pointer, bool encode, const struct probe_ask *ask, char **ret_why)
+{
+	const char *text = ask->kept ? ask->kept : "{}";
+	struct json_doc kept = {0};
+	struct buf value = {0};
+	bool found = false;
+	uint32_t node;
+	size_t len;
+	char *s;
+
+	if (json_scan(&kept, text, strlen(text), NULL, NULL) == 0 &&
+	    find_kept(&kept, pointer, &node)) {
+		switch (kept.nodes[node].type) {
+		case JSON_STRING:
+			s = json_string(&kept, node, &len);
+			buf_add(&value, s, len);
+			free(s);
+			found = len > 0;
+			break;
+		case JSON_NUMBER:
+		case JSON_TRUE:
+		case JSON_FALSE:
+			canon_value(&value, &kept, node, NULL, 0);
+			found = true;
+			break;
+		default:
+			break;
+		}
+	}
+	for (size_t i = 0; i < value.len && found && !encode; i++)
+		found = (unsigned char)value.data[i] >= 0x20 && value.data[i] != 0x7f;
+	if (found)
+		add_value(out, value.data, value.len, encode);
+	else
+		*ret_why = xasprintf("there is no usable value at '%s' of the args", pointer);
+	buf_free(&value);
+	json_free(&kept);
+	return found;
+}
+
+static bool
+add_placeholder(const struct probe_http_spec *spec, const char *name, bool encode,
+    char *const *credentials, const struct probe_ask *ask, struct buf *out, char **ret_why)
+{
+	char text[UUID_TEXT_BYTES];
+	const char *value = text;
+
+	if (name[0] == '/')
+		return add_kept(out, name, encode, ask, ret_why);
+	if (strcmp(name, "provider_key") == 0 || strcmp(name, "effect") == 0)
+		uuid_text(&ask->effect, text);
+	else if (strcmp(name, "key") == 0)
+		value = ask->key;
+	else if (strcmp(name, "namespace") == 0)
+		value = ask->ns;
+	else if (strcmp(name, "tool") == 0)
+		value = ask->tool;
+	else if (strcmp(name, "attempt") == 0)
+		snprintf(text, sizeof text, "%" PRId32, ask->attempt);
+	else
+		for (size_t i = 0; i < spec->n_credentials; i++)
+			if (credentials &&
+			    strcmp(name + strlen("credential:"), spec->credentials[i].name) == 0)
+				value = credentials[i];
+	add_value(out, value, strlen(value), encode);
+	return true;
+}
+
+bool
+probe_judge_fill(const struct probe_http_spec *spec, const char *text, bool encode,
+    char *const *credentials, const struct probe_ask *ask, struct buf *out, char **ret_why)
+{
+	const char *from = text, *start;
+	char name[PROBE_HTTP_NAME_BYTES];
+
+	while ((start = probe_http_spec_placeholder(&text, name))) {
+		buf_add(out, from, (size_t)(start - from));
+		if (!add_placeholder(spec, name, encode, credentials, ask, out, ret_why))
+			return false;
+		from = text;
+	}
+	buf_add_str(out, from);
+	return true;
+}
+
+/* ---- the answer ---- */
+
+static bool
+value_holds(const struct probe_http_spec *spec, const struct probe_http_value *value,
+    const struct probe_ask *ask, const struct json_doc *body)
+{
+	struct buf text = {0}, want = {0}, got = {0};
+	char *why = NULL;
+	uint32_t node;
+	bool holds = false;
+
+	if (!json_pointer(body, 0, value->pointer, &node))
+		return false;
+	if (!value->is_string)
+		buf_add_str(&want, value->text);
+	else if (probe_judge_fill(spec, value->text, false, NULL, ask, &text, &why))
+		buf_json_string(&want, text.data, text.len);
+	free(why);
+	if (want.len > 0 && body->nodes[node].type != JSON_OPAQUE) {
+		struct json_doc doc = {0};
+
+		/* both in the one canonical spelling */
+		if (json_scan(&doc, want.data, want.len, NULL, NULL) == 0) {
+			buf_clear(&text);
+			canon_value(&text, &doc, 0, NULL, 0);
+			canon_value(&got, body, node, NULL, 0);
+			holds = got.len == text.len && memcmp(got.data, text.data, got.len) == 0;
+		}
+		json_free(&doc);
+	}
+	buf_free(&text);
+	buf_free(&want);
+	buf_free(&got);
+	return holds;
+}
+
+/* "+01:00", "-05:30" or "Z" to the end of the text. */
+static bool
+read_zone(const char *text, int64_t *ret_seconds)
+{
+	int64_t hours, minutes;
+	char digits[3] = "";
+
+	*ret_seconds = 0;
+	if (strcmp(text, "Z") == 0)
+		return true;
+	if ((text[0] != '+' && text[0] != '-') || strlen(text) != 6 || text[3] != ':' ||
+	    strspn(text + 1, "0123456789") != 2 || strspn(text + 4, "0123456789") != 2)
+		return false;
+	memcpy(digits, text + 1, 2);
+	hours = strtol(digits, NULL, 10);
+	memcpy(digits, text + 4, 2);
+	minutes = strtol(digits, NULL, 10);
+	*ret_seconds = (text[0] == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+	return true;
+}
+
+/* RFC 3339, its fraction left out. */
+static bool
+read_rfc3339(const char *text, int64_t *ret_seconds)
+{
+	const char *end;
+	struct tm tm = {0};
+	int64_t zone;
+
+	end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	if (end && *end == '.')
+		end += 1 + strspn(end + 1, "0123456789");
+	if (!end || !read_zone(end, &zone))
+		return false;
+	*ret_seconds = timegm(&tm) - zone;
+	return true;
+}
+
+/* RFC 3339, or whole seconds since 1970. */
+static bool
+read_instant(const struct json_doc *body, uint32_t node, int64_t *ret_us)
+{
+	int64_t seconds = -1;
+	bool ok = false;
+	char *s;
+
+	if (body->nodes[node].type == JSON_NUMBER) {
+		ok = json_int(body, node, &seconds);
+	} else if (body->nodes[node].type == JSON_STRING) {
+		s = json_string(body, node, NULL);
+		ok = read_rfc3339(s, &seconds);
+		free(s);
+	}
+	if (!ok || seconds < 0 || seconds > SECONDS_MAX)
+		return false;
+	*ret_us = seconds * 1000000;
+	return true;
+}
+
+static bool
+rule_holds(const struct probe_http_spec *spec, const struct probe_http_rule *rule,
+    const struct probe_ask *ask, long status, const struct json_doc *body)
+{
+	bool holds = rule->n_statuses == 0;
+	int64_t at_us;
+	uint32_t node;
+
+	if (!rule->given)
+		return false;
+	for (size_t i = 0; i < rule->n_statuses && !holds; i++)
+		holds = rule->statuses[i] == status;
+	if (!holds || (!body && (rule->n_values > 0 || rule->after)))
+		return false;
+	for (size_t i = 0; i < rule->n_values && holds; i++)
+		holds = value_holds(spec, &rule->values[i], ask, body);
+	if (holds && rule->after)
+		/* the provider's clock tells whole seconds: the second of the claim counts */
+		holds = json_pointer(body, 0, rule->after, &node) &&
+		    read_instant(body, node, &at_us) && at_us + 999999 >= ask->claimed_at_us;
+	return holds;
+}
+
+static void
+take_result(const struct probe_http_spec *spec, const struct json_doc *doc, const char *body,
+    size_t body_len, struct probe_answer *answer)
+{
+	uint32_t node = 0;
+
+	if (!doc)
+		return;
+	if (!spec->result) {
+		answer->result = body;
+		answer->result_len = body_len;
+	} else if (json_pointer(doc, 0, spec->result, &node)) {
+		answer->result = doc->text + doc->nodes[node].start;
+		answer->result_len = doc->nodes[node].end - doc->nodes[node].start;
+	}
+}
+
+struct probe_answer
+probe_judge_http(const struct probe_http_spec *spec, const struct probe_ask *ask, long status,
+    const char *body, size_t body_len, char **ret_reason)
+{
+	struct probe_answer answer = {.verdict = PROBE_INCONCLUSIVE};
+	struct json_doc doc = {0}, *read = NULL;
+	bool landed, failed, absent;
+
+	/* only what is to be stored may hold what a strict reader refuses */
+	if (body_len > 0 &&
+	    json_scan(&doc, body, body_len, spec->result && spec->result[0] ? spec->result : NULL,
+		NULL) == 0)
+		read = &doc;
+	landed = rule_holds(spec, &spec->landed, ask, status, read);
+	failed = rule_holds(spec, &spec->failed, ask, status, read);
+	absent = rule_holds(spec, &spec->absent, ask, status, read);
+	if (landed + failed + absent > 1) {
+		*ret_reason = xasprintf("HTTP %ld fits several rules", status);
+	} else if (landed + failed + absent == 0) {
+		*ret_reason = xasprintf(
+		    "HTTP %ld%s fits no rule", status, read ? "" : " without a JSON body");
+	} else {
+		*ret_reason = xasprintf("HTTP %ld", status);
+		answer.verdict = landed ? PROBE_LANDED : failed ? PROBE_FAILED : PROBE_ABSENT;
+		if (!absent)
+			take_result(spec, read, body, body_len, &answer);
+	}
+	answer.reason = *ret_reason;
+	json_free(&doc);
+	return answer;
+}
