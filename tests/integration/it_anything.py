@@ -8,7 +8,7 @@ import random
 from harness import *
 from talk import *
 
-N_ROUNDS = rounds_of(120, 6000)
+N_ROUNDS = rounds_of(120, 3000)
 N_CONNS = 8
 N_LINES = 12  # of one connection in one round
 CODES = {-32700: 'parse_error', -32600: 'invalid_request', -32601: 'unknown_method', -32602: 'invalid_params', -32001: 'unavailable', -32003: 'denied',
