@@ -3,6 +3,9 @@ EFFECTD_POOLER is set: "1", or settings of PgBouncer such as "server_lifetime=1 
 import os
 import subprocess
 
+from harness import is_, note, ok, request_id, wait_until
+from world import name_of, tell
+
 PROGRAM = '/usr/sbin/pgbouncer'
 PORT = 6432
 # as packaging recommends for effectd: nothing is kept from the clients for longer than a moment, good news or bad
@@ -22,6 +25,7 @@ pidfile = {dir}/pgbouncer.pid
 admin_users = postgres
 {settings}
 '''
+AT_WORK = "backend_type = 'client backend' and state = 'active' and pid <> pg_backend_pid()"
 
 
 class Pooler:
@@ -69,3 +73,26 @@ class Pooler:
             subprocess.run([self.psql, '-h', self.cluster.dir, '-p', str(PORT), '-U', 'postgres',
                             '-d', 'pgbouncer', '-XAtq', '-c', command], check=True, stdin=subprocess.DEVNULL, capture_output=True,
                            cwd='/')
+
+
+def standby_stays_away(cluster, daemon):
+    """The synchronous standby is away for many time-outs: the backends that wait for it do not pile up behind a pooler. The
+    daemon's tool is `pay`, its request_timeout 300 ms."""
+    conns = [daemon.connect() for _ in range(4)]
+    cluster.set('synchronous_standby_names', 'nobody')
+    asks = [{'tool': 'pay', 'key': f'stalled {i}', 'request': request_id(), 'deadline_ms': 300} for i in range(60)]
+    words, most = set(), 0
+    for i in range(0, len(asks), len(conns)):
+        ids = [(c, c.send('begin', ask)) for c, ask in zip(conns, asks[i:])]
+        words |= {tell(c.recv(id_)) for c, id_ in ids}
+        most = max(most, int(cluster.psql(f'select count(*) from pg_stat_activity where {AT_WORK}')))
+    is_(words, {'unavailable'}, 'a begin whose commit waits for the standby is unavailable, each time')
+    note(f'{most} backends were at work at once')
+    # those of its four connections, and of some that were given up meanwhile
+    ok(1 <= most <= 6, 'about as many backends wait as the daemon has connections', most)
+    cluster.set('synchronous_standby_names', None)
+    for ask in asks:
+        wait_until(lambda: name_of(conns[0], 'begin', {**ask, 'deadline_ms': 5000}) == 'run', 20, 'the claim is granted')
+    ok(True, 'without the standby each is told run, to its request')
+    is_(cluster.psql("select count(*) from effect.ledger where key like 'stalled %' and attempt = 1"), str(len(asks)), 'each is one row')
+    is_(cluster.invariants(), [], 'no invariant is hurt')

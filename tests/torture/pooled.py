@@ -8,12 +8,12 @@ import sys
 os.environ.setdefault('EFFECTD_POOLER', '1')
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
 from harness import *  # noqa: E402
-from world import Provider, World, check, name_of, tell  # noqa: E402
+from pooler import standby_stays_away  # noqa: E402
+from world import Provider, World, check  # noqa: E402
 
 N_BLOWS = rounds_of(10, 50)
 TOOL = {'name': 'pay', 'class': 'irreversible', 'escalate_after': '1h', 'lease': '5m'}
 QUIET = {'log_calls': False, 'request_timeout': '300ms'}
-AT_WORK = "select count(*) from pg_stat_activity where backend_type = 'client backend' and state = 'active' and pid <> pg_backend_pid()"
 
 
 def silent():
@@ -40,28 +40,9 @@ def silent():
 
 
 def stalled():
-    """The synchronous standby is away for long: the backends that wait for it do not pile up behind the pooler."""
-    with Cluster() as cluster:
-        with Daemon(cluster, config=QUIET, tools=TOOL) as daemon:
-            daemon.ready()
-            conns = [daemon.connect() for _ in range(4)]
-            cluster.set('synchronous_standby_names', 'nobody')
-            asks = [{'tool': 'pay', 'key': f'stalled {i}', 'request': request_id(), 'deadline_ms': 300} for i in range(60)]
-            words, most = set(), 0
-            for i in range(0, len(asks), len(conns)):
-                ids = [(c, c.send('begin', ask)) for c, ask in zip(conns, asks[i:])]
-                words |= {tell(c.recv(id_)) for c, id_ in ids}
-                most = max(most, int(cluster.psql(AT_WORK)))
-            is_(words, {'unavailable'}, 'a begin whose commit waits for the standby is unavailable, each time')
-            note(f'{most} backends were at work at once')
-            # those of its four connections, and of one that was given up meanwhile
-            ok(1 <= most <= 6, 'about as many backends wait as the daemon has connections', most)
-            cluster.set('synchronous_standby_names', None)
-            for ask in asks:
-                wait_until(lambda: name_of(conns[0], 'begin', {**ask, 'deadline_ms': 5000}) == 'run', 20, 'the claim is granted')
-            ok(True, 'without the standby each is told run, to its request')
-            is_(cluster.psql("select count(*) from effect.ledger where key like 'stalled %' and attempt = 1"), str(len(asks)), 'each is one row')
-            is_(cluster.invariants(), [], 'no invariant is hurt')
+    with Cluster() as cluster, Daemon(cluster, config=QUIET, tools=TOOL) as daemon:
+        daemon.ready()
+        standby_stays_away(cluster, daemon)
 
 
 def blows(the_seed):
