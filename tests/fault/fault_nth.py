@@ -17,15 +17,16 @@ from nth import Nth  # noqa: E402
 from world import Counter, Log, Provider, Wire, check, request_id as request_of, tell  # noqa: E402
 
 OUT_OF_MEMORY = 71
-# what fails, with which error, and how far apart the n are
+# what fails, with which error, and how far apart the n are, which begin at random
 FAULTS = [('alloc', errno.ENOMEM, rounds_of(11, 1)), ('recv', errno.ECONNRESET, 1), ('recv', errno.EINTR, 1), ('send', errno.EPIPE, 1),
           ('send', errno.EINTR, 1), ('send', errno.ENOBUFS, 1), ('open', errno.EMFILE, 1)]
 # of the sweep alone: nothing else has pipes
 SWEEP = [('read', errno.EIO, 1), ('read', errno.EINTR, 1), ('write', errno.EPIPE, 1), ('write', errno.EINTR, 1)]
 CONNECTING = [('alloc', errno.ENOMEM, rounds_of(67, 1)), ('recv', errno.ECONNRESET, 1), ('send', errno.EPIPE, 1), ('open', errno.EMFILE, 1)]
+STARTING = ('alloc', errno.ENOMEM, rounds_of(1009, 23))  # thousands, most of them in libcrypto
 TERMINATE = "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'effectd%' and pid <> pg_backend_pid()"
 SICK = r'AddressSanitizer|runtime error|Assertion|SUMMARY'
-N_MAX = 5000  # more calls than this in one exchange would be a loop
+N_MAX = 50000  # more calls than this in one exchange would be a loop
 
 
 class Wrapper:
@@ -67,6 +68,15 @@ class Wrapper:
         if status != OUT_OF_MEMORY or 'out of memory' not in lines[-1]:
             self.wrong.append(f'it ended with status {status}: {lines[-3:]}')
         self.daemon.start()
+
+    def stand(self):
+        """Sees to it that the daemon and its ledger are there; it may be about to end."""
+        while True:
+            try:
+                self.daemon.ready()
+                return
+            except OSError:
+                self.start_again()
 
     def begin(self, key=None, request=None):
         self.n_keys += key is None
@@ -133,6 +143,17 @@ def in_connecting(wrapper, armed):
     wrapper.replayed(run, 'connecting')
 
 
+def in_starting(wrapper, armed):
+    """It listens, and has yet to meet the ledger for the first time."""
+    wrapper.wire.close()
+    wrapper.daemon.kill()
+    wrapper.daemon.start()
+    with armed:
+        run = wrapper.run()
+    wrapper.record(run, wrapper.perform(run))
+    wrapper.replayed(run, 'starting')
+
+
 def in_sweep(wrapper, armed):
     """Performed or not, and the wrapper does not know; the probe finds out. If something failed it may take its time."""
     run = wrapper.run()
@@ -168,7 +189,6 @@ class Armed:
         self.wrapper, self.nth, self.how = wrapper, nth, how
 
     def __enter__(self):
-        self.wrapper.daemon.ready()
         self.wrapper.wire.close()
         self.nth.arm(*self.how)
 
@@ -183,14 +203,14 @@ def every_nth(wrapper, nth, exchange, kind, error, stride):
     wrapper.ends.clear()
     wrapper.wrong.clear()
     while n < N_MAX:
+        wrapper.stand()
         armed = Armed(wrapper, nth, kind, n, error)
         exchange(wrapper, armed)
-        if not wrapper.daemon.running():
-            wrapper.start_again()
         if not armed.n_failed:
             break
         n_tried += 1
         n += stride
+    wrapper.stand()
     all_ended(wrapper)
     wrapper.wrong += wrapper.daemon.grep(SICK, at)[:5]
     if kind == 'alloc':  # what libraries then lose is their own affair: what comes next is held to losing nothing
@@ -217,6 +237,7 @@ with Cluster() as the_cluster, Daemon(the_cluster, config=CONFIG, tools=TOOL, en
             every_nth(the_wrapper, the_nth, the_exchange, *the_fault)
     for the_fault in CONNECTING:
         every_nth(the_wrapper, the_nth, in_connecting, *the_fault)
+    every_nth(the_wrapper, the_nth, in_starting, *STARTING)
     for the_fault in SWEEP:
         every_nth(the_wrapper, the_nth, in_sweep, *the_fault)
     the_wrapper.wire.close()
