@@ -32,7 +32,7 @@ def measure(side, what, do, since=None):
 
 
 def cuts_of(sizes, part=0, n_parts=1):
-    """(half, byte, way to cut): each byte in each way, or a part of that."""
+    """(half, byte, way to cut): each byte in each way, or every 7th in one; of these the share of a lane."""
     found = []
     for half in WAYS:
         for n, byte in enumerate(range(random.randrange(STEP), sizes[half] + 1, STEP)):
@@ -45,7 +45,7 @@ class Lane:
 
     def __init__(self, cluster, name, connections, part):
         self.cluster, self.name, self.connections = cluster, name, connections
-        self.share = (part, 2) if STEP > 1 else (0, 1)
+        self.share = (part, 2)  # of the cuts, as the other lane has the rest
         self.n_keys = 0
         self.told = {}  # key: token
         self.tallies = {}

@@ -2,11 +2,11 @@
 import threading
 import time
 
-from harness import SLOW, Conn, Daemon, folder, request_id, wait_until
+from harness import SLOW, Daemon, folder, request_id, wait_until
 from proxy import PgProxy
 
 BACK_S = 2  # service is back by then, whatever happened to a connection
-PAY = {'name': 'pay', 'class': 'irreversible', 'escalate_after': '1h', 'lease': '5m', 'max_attempts': 1000}
+PAY = {'name': 'pay', 'class': 'irreversible', 'escalate_after': '1h', 'lease': '1h', 'max_attempts': 1000}
 
 
 def word_of(answer):
@@ -119,7 +119,3 @@ def begin_params(key, **more):
 
 def claim_of(told):
     return {'effect': told.result['effect'], 'token': told.result['token']}
-
-
-def connect(path):
-    return Conn(path)
