@@ -344,7 +344,8 @@ static void
 server_pause_cb(void *arg)
 {
 	(void)arg;
-	event_add(acceptable, NULL);
+	if (event_add(acceptable, NULL) < 0)
+		loop_timer_set(pause_timer, PAUSE_MS);
 }
 
 void
@@ -360,8 +361,8 @@ server_start(void)
 	acceptable =
 	    event_new(loop_base, listen_fd, EV_READ | EV_PERSIST, server_acceptable_cb, NULL);
 	assert(acceptable);
-	event_add(acceptable, NULL);
 	pause_timer = loop_timer_new(server_pause_cb, NULL);
+	server_pause_cb(NULL);
 }
 
 void

@@ -19,10 +19,12 @@ from world import Counter, Log, Provider, Wire, check, request_id as request_of,
 OUT_OF_MEMORY = 71
 # what fails, with which error, and how far apart the n are, which begin at random
 FAULTS = [('alloc', errno.ENOMEM, rounds_of(11, 1)), ('recv', errno.ECONNRESET, 1), ('recv', errno.EINTR, 1), ('send', errno.EPIPE, 1),
-          ('send', errno.EINTR, 1), ('send', errno.ENOBUFS, 1), ('open', errno.EMFILE, 1)]
+          ('send', errno.EINTR, 1), ('send', errno.ENOBUFS, 1), ('open', errno.EMFILE, 1),
+          ('watch', errno.ENOSPC, 1)]
 # of the sweep alone: nothing else has pipes
 SWEEP = [('read', errno.EIO, 1), ('read', errno.EINTR, 1), ('write', errno.EPIPE, 1), ('write', errno.EINTR, 1)]
-CONNECTING = [('alloc', errno.ENOMEM, rounds_of(67, 1)), ('recv', errno.ECONNRESET, 1), ('send', errno.EPIPE, 1), ('open', errno.EMFILE, 1)]
+CONNECTING = [('alloc', errno.ENOMEM, rounds_of(67, 1)), ('recv', errno.ECONNRESET, 1), ('send', errno.EPIPE, 1), ('open', errno.EMFILE, 1),
+              ('watch', errno.ENOSPC, 1)]
 STARTING = ('alloc', errno.ENOMEM, rounds_of(1009, 23))  # thousands, most of them in libcrypto
 TERMINATE = "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'effectd%' and pid <> pg_backend_pid()"
 SICK = r'AddressSanitizer|runtime error|Assertion|SUMMARY'

@@ -17,12 +17,22 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum kind { KIND_NONE, KIND_ALLOC, KIND_READ, KIND_WRITE, KIND_RECV, KIND_SEND, KIND_OPEN };
+enum kind {
+	KIND_NONE,
+	KIND_ALLOC,
+	KIND_READ,
+	KIND_WRITE,
+	KIND_RECV,
+	KIND_SEND,
+	KIND_OPEN,
+	KIND_WATCH
+};
 
 /* As nth.py has it: '<5q'. */
 struct control {
@@ -127,6 +137,15 @@ read(int fd, void *to, size_t n)
 	if (!is_libevent(__builtin_return_address(0)) && nth_fails(KIND_READ))
 		return -1;
 	return real(fd, to, n);
+}
+
+int
+epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+	REAL(epoll_ctl);
+	if (op != EPOLL_CTL_DEL && nth_fails(KIND_WATCH))
+		return -1;
+	return real(epoll, op, fd, event);
 }
 
 /* dlsym(3) itself may call it before the real one is known. */

@@ -6,7 +6,8 @@
         ...
         nth.disarm()                    # (calls seen, failures): (200, 1) or (12, 0)
 
-Kinds: alloc; read and write (pipes, the log); recv and send (sockets); open (socket, accept, pipe, a new process).
+Kinds: alloc; read and write (pipes, the log); recv and send (sockets); open (socket, accept, pipe, a new process);
+watch (a descriptor for the loop).
 """
 import errno
 import mmap
@@ -16,7 +17,7 @@ import subprocess
 
 from harness import SRC, bail_out, folder
 
-KINDS = {'alloc': 1, 'read': 2, 'write': 3, 'recv': 4, 'send': 5, 'open': 6}
+KINDS = {'alloc': 1, 'read': 2, 'write': 3, 'recv': 4, 'send': 5, 'open': 6, 'watch': 7}
 PAGE = '<5q'  # struct control of nth.c
 
 
