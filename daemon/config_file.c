@@ -306,12 +306,24 @@ value_cb(cfg_t *cfg, cfg_opt_t *opt)
 	return -1;
 }
 
+/* As config_value.c has it for single values: what --print-config shows could not be read again. */
+static bool
+has_control(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return true;
+	return false;
+}
+
 static int
 argv_cb(cfg_t *cfg, cfg_opt_t *opt)
 {
 	unsigned n = cfg_opt_size(opt);
 
-	if (n > 0 && cfg_opt_getnstr(opt, 0)[0] != '/')
+	if (n > 0 && has_control(cfg_opt_getnstr(opt, n - 1)))
+		fail(cfg->line, "'%s' must not hold control characters", opt->name);
+	else if (n > 0 && cfg_opt_getnstr(opt, 0)[0] != '/')
 		fail(cfg->line, "'%s' must begin with an absolute path", opt->name);
 	else if (n > ARGV_MAX)
 		fail(cfg->line, "'%s' has more than %d words", opt->name, ARGV_MAX);
@@ -326,6 +338,10 @@ rights_cb(cfg_t *cfg, cfg_opt_t *opt)
 	if (cfg_opt_size(opt) == 0)
 		return 0;
 	who = cfg_opt_getnstr(opt, cfg_opt_size(opt) - 1);
+	if (has_control(who)) {
+		fail(cfg->line, "'%s' must not hold control characters", opt->name);
+		return -1;
+	}
 	if ((strncmp(who, "user:", 5) == 0 && who[5] != '\0') ||
 	    (strncmp(who, "group:", 6) == 0 && who[6] != '\0'))
 		return 0;

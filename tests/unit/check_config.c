@@ -207,6 +207,11 @@ START_TEST(a_bad_value_is_named_with_its_place)
 	    {"metrics_listen = \"127.0.0.1:9300\"",
 		"1: 'metrics_listen' must be empty: this version has no metrics listener"},
 	    {"database_user = \"a\\nb\"", "1: 'database_user' must not hold control characters"},
+	    {"notify { exec = {\"/n\", \"a\\nb\"} }", "1: 'exec' must not hold control characters"},
+	    {"namespace a {\n wrappers = {\"user:a\", \"group:b\\x7f\"} }",
+		"2: numeric escapes are not taken in strings"},
+	    {"namespace a {\n wrappers = {\"user:a\", \"group:b\\n\"} }",
+		"2: 'wrappers' must not hold control characters"},
 	    {"max_line = 65536\nmax_output = 65535",
 		"2: 'max_output' must be a whole number from 65536 to 1073741824, in decimal "
 		"digits "
