@@ -5,10 +5,11 @@ import signal
 import socket
 
 from harness import *
-from world import name_of, tell
+from world import Session, name_of, tell
 
 TOOL = {'name': 'pay', 'class': 'irreversible', 'escalate_after': '1h', 'lease': '5m'}
 N = 50
+OWED = request_id()
 
 
 def completes(daemon, cluster, number, hung):
@@ -47,6 +48,31 @@ def stops(daemon, cluster):
     is_([t[1] for t in told], [True] * 6, 'each is written and answered, or neither')
     is_([t[2] for t in told][::2], [N] * 3, 'those that had reached the ledger are all answered')
     is_(cluster.invariants(), [], 'no invariant is hurt')
+
+
+def owed(cluster):
+    """A kept record whose row somebody holds: it is tried again and again, nobody waits for it, and then comes the stop."""
+    holder = Session(cluster)
+    with Daemon(cluster, config={'log_calls': False, 'request_timeout': '500ms'}, tools=TOOL) as daemon:
+        with daemon.ready().connect() as conn:
+            run = wait_until(lambda: run_of(conn), 20)
+            holder.do('begin', f"select from effect.ledger where id = '{run['effect']}' for update")
+            error = conn.error('complete', effect=run['effect'], token=run['token'], result=1)
+            is_((error['data']['name'], error['data']['kept']), ('unavailable', True), 'a record whose row is held is kept')
+            n_lines = len(daemon.log())
+            daemon.signal(signal.SIGTERM)
+            daemon.wait_log('event=stop', after=n_lines)
+        holder.do('rollback')
+        holder.close()
+        is_(daemon.wait(), 0, 'a stop that finds it so ends with 0')
+        is_(cluster.psql(f"select state from effect.ledger where id = '{run['effect']}'"), 'done', 'and the record is written')
+
+
+def run_of(conn):
+    try:
+        return conn.call('begin', tool='pay', key='owed', request=OWED)
+    except RpcError:
+        return None
 
 
 def refused(cluster, first, what):
@@ -138,5 +164,6 @@ seed()
 with Cluster() as the_cluster, Daemon(the_cluster, config={'log_calls': False}, tools=TOOL) as the_daemon:
     the_daemon.ready()
     stops(the_daemon, the_cluster)
+    owed(the_cluster)
     second_daemon(the_cluster, the_daemon)
 done()

@@ -372,7 +372,7 @@ START_TEST(waiter_is_told_busy_at_its_time_and_at_the_stop)
 	f = fake_call("begin", "{" TOOL ",\"wait_ms\":60000}", 1);
 	f->r.method->drain(&f->r);
 	ck_assert_ptr_null(f->answer); /* in flight: it gets its answer */
-	answer_it("busy"); /* the stop came before this: it is not parked any more */
+	answer_it("busy");	       /* the stop came before this: it is not parked any more */
 	fake_answered(f, "\"decision\":\"busy\"");
 	fake_free(f);
 	f = fake_call("begin", "{" TOOL ",\"wait_ms\":60000}", 1);
