@@ -8,6 +8,7 @@
 
 #include "fuzz.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 static struct {
@@ -51,6 +52,8 @@ oracle_write(const void *data, size_t len)
 	while (len > 0) {
 		ssize_t n = write(oracle.to, p, len);
 
+		if (n < 0 && errno == EINTR)
+			continue; /* libFuzzer's alarm */
 		must(n > 0, "the oracle reads");
 		p += n;
 		len -= (size_t)n;
@@ -65,6 +68,8 @@ oracle_read(void *data, size_t len)
 	while (len > 0) {
 		ssize_t n = read(oracle.from, p, len);
 
+		if (n < 0 && errno == EINTR)
+			continue;
 		must(n > 0, "the oracle answers: is node there, and the package?");
 		p += n;
 		len -= (size_t)n;
