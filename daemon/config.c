@@ -198,6 +198,9 @@ config_free(struct config *config)
 	}
 	free(config->namespaces);
 	free_list(config->notify_exec);
+	free(config->notify_webhook);
+	free(config->notify_webhook_ca_file);
+	free_list(config->notify_webhook_secrets);
 	free(config->file);
 	free(config);
 }
@@ -215,6 +218,31 @@ print_list(const char *key, char *const *list, FILE *out)
 	fputs("}\n", out);
 }
 
+static void
+print_word(const char *key, const char *word, FILE *out)
+{
+	fprintf(out, "\t%s = ", key);
+	config_value_print_string(word, out);
+	fputc('\n', out);
+}
+
+static void
+print_notify(const struct config *config, FILE *out)
+{
+	if (config->notify_exec == NULL && config->notify_webhook == NULL)
+		return;
+	fputs("notify {\n", out);
+	if (config->notify_exec != NULL) {
+		print_list("exec", config->notify_exec, out);
+	} else {
+		print_word("webhook", config->notify_webhook, out);
+		print_list("webhook_secrets", config->notify_webhook_secrets, out);
+		if (config->notify_webhook_ca_file != NULL)
+			print_word("webhook_ca_file", config->notify_webhook_ca_file, out);
+	}
+	fputs("}\n", out);
+}
+
 void
 config_print(const struct config *config, FILE *out)
 {
@@ -223,11 +251,7 @@ config_print(const struct config *config, FILE *out)
 
 	for (i = 0; i < config_value_n_options; i++)
 		config_value_print(config, &config_value_options[i], out);
-	if (config->notify_exec != NULL) {
-		fputs("notify {\n", out);
-		print_list("exec", config->notify_exec, out);
-		fputs("}\n", out);
-	}
+	print_notify(config, out);
 	for (i = 0; i < config->n_namespaces; i++) {
 		ns = &config->namespaces[i];
 		fprintf(out, "namespace \"%s\" {\n", ns->name);

@@ -36,7 +36,10 @@ struct config {
 	int max_connections, max_inflight, batch_max;
 	char *log_level, *log_format, *metrics_listen;
 	bool log_calls;
-	char **notify_exec; /* argv, NULL = no notifier */
+	/* one of them, or neither: */
+	char **notify_exec; /* argv */
+	char *notify_webhook, *notify_webhook_ca_file; /* URL; NULL = the system's */
+	char **notify_webhook_secrets;		       /* NULL-terminated, one or two files */
 	struct config_namespace *namespaces;
 	size_t n_namespaces;
 };

@@ -22,6 +22,7 @@
 #define FILE_BYTES_MAX 1048576
 #define SENTINEL "effectd_end_of_file"
 #define ARGV_MAX 64
+#define WEBHOOK_SECRETS_MAX 2 /* the new one and the old one, during a rotation */
 #define SEEN_MAX 64 /* keys of one section; more than there are */
 
 /* The parse in hand. libconfuse's callbacks carry no argument of ours, and the daemon has one
@@ -331,6 +332,41 @@ argv_cb(cfg_t *cfg, cfg_opt_t *opt)
 }
 
 static int
+webhook_cb(cfg_t *cfg, cfg_opt_t *opt)
+{
+	const char *url = cfg_opt_getnstr(opt, 0);
+	size_t len = strncmp(url, "https://", 8) == 0 ? 8 : strncmp(url, "http://", 7) == 0 ? 7 : 0;
+
+	if (len == 0 || url[len] == '\0' || strpbrk(url, " \t\r\n@") != NULL)
+		fail(cfg->line, "'%s' must be an http:// or https:// URL without a user",
+		    opt->name);
+	return parse->error == NULL ? 0 : -1;
+}
+
+static int
+secrets_cb(cfg_t *cfg, cfg_opt_t *opt)
+{
+	unsigned n = cfg_opt_size(opt);
+	const char *last = n > 0 ? cfg_opt_getnstr(opt, n - 1) : "x";
+
+	if (n > WEBHOOK_SECRETS_MAX)
+		fail(cfg->line, "'%s' has more than %d files", opt->name, WEBHOOK_SECRETS_MAX);
+	else if (last[0] == '\0' || strstr(last, "..") != NULL)
+		fail(cfg->line,
+		    "'%s' must hold absolute paths, or names of files in $CREDENTIALS_DIRECTORY",
+		    opt->name);
+	return parse->error == NULL ? 0 : -1;
+}
+
+static int
+ca_file_cb(cfg_t *cfg, cfg_opt_t *opt)
+{
+	if (cfg_opt_getnstr(opt, 0)[0] != '/')
+		fail(cfg->line, "'%s' must be an absolute path", opt->name);
+	return parse->error == NULL ? 0 : -1;
+}
+
+static int
 rights_cb(cfg_t *cfg, cfg_opt_t *opt)
 {
 	const char *who;
@@ -378,6 +414,34 @@ copy_list(cfg_t *cfg, const char *key)
 	return list;
 }
 
+static char *
+copy_word(cfg_t *cfg, const char *key)
+{
+	const char *word = cfg_size(cfg, key) > 0 ? cfg_getstr(cfg, key) : NULL;
+
+	return word == NULL ? NULL : xstrdup(word);
+}
+
+/* What looks at more than one of its keys. */
+static void
+take_notify(cfg_t *cfg, struct config *config)
+{
+	bool webhook = cfg_size(cfg, "webhook") > 0, secrets = cfg_size(cfg, "webhook_secrets") > 0;
+
+	if (cfg_size(cfg, "exec") > 0 && webhook)
+		fail(cfg->line, "'notify' may have 'exec' or 'webhook', not both");
+	else if (webhook != secrets)
+		fail(cfg->line, "'webhook' and 'webhook_secrets' need each other");
+	else if (!webhook && cfg_size(cfg, "webhook_ca_file") > 0)
+		fail(cfg->line, "'webhook_ca_file' needs a 'webhook'");
+	if (cfg_size(cfg, "exec") > 0)
+		config->notify_exec = copy_list(cfg, "exec");
+	config->notify_webhook = copy_word(cfg, "webhook");
+	config->notify_webhook_ca_file = copy_word(cfg, "webhook_ca_file");
+	if (secrets)
+		config->notify_webhook_secrets = copy_list(cfg, "webhook_secrets");
+}
+
 static void
 take_sections(cfg_t *cfg, struct config *config)
 {
@@ -386,8 +450,8 @@ take_sections(cfg_t *cfg, struct config *config)
 	cfg_t *section;
 
 	section = cfg_size(cfg, "notify") > 0 ? cfg_getsec(cfg, "notify") : NULL;
-	if (section != NULL && cfg_size(section, "exec") > 0)
-		config->notify_exec = copy_list(section, "exec");
+	if (section != NULL)
+		take_notify(section, config);
 	n = cfg_size(cfg, "namespace");
 	config->namespaces = n == 0 ? NULL : xcalloc(n, sizeof *config->namespaces);
 	config->n_namespaces = n;
@@ -404,7 +468,10 @@ take_sections(cfg_t *cfg, struct config *config)
 static cfg_t *
 grammar(void)
 {
-	static cfg_opt_t notify[] = {CFG_STR_LIST("exec", NULL, CFGF_NODEFAULT), CFG_END()};
+	static cfg_opt_t notify[] = {CFG_STR_LIST("exec", NULL, CFGF_NODEFAULT),
+	    CFG_STR("webhook", NULL, CFGF_NODEFAULT),
+	    CFG_STR_LIST("webhook_secrets", NULL, CFGF_NODEFAULT),
+	    CFG_STR("webhook_ca_file", NULL, CFGF_NODEFAULT), CFG_END()};
 	static cfg_opt_t namespace[] = {CFG_STR_LIST("wrappers", NULL, CFGF_NODEFAULT),
 	    CFG_STR_LIST("operators", NULL, CFGF_NODEFAULT),
 	    CFG_STR_LIST("observers", NULL, CFGF_NODEFAULT), CFG_END()};
@@ -426,6 +493,9 @@ grammar(void)
 		cfg_set_validate_func(cfg, config_value_options[i].key, value_cb);
 	cfg_set_validate_func(cfg, "namespace", namespace_cb);
 	cfg_set_validate_func(cfg, "notify|exec", argv_cb);
+	cfg_set_validate_func(cfg, "notify|webhook", webhook_cb);
+	cfg_set_validate_func(cfg, "notify|webhook_secrets", secrets_cb);
+	cfg_set_validate_func(cfg, "notify|webhook_ca_file", ca_file_cb);
 	cfg_set_validate_func(cfg, "namespace|wrappers", rights_cb);
 	cfg_set_validate_func(cfg, "namespace|operators", rights_cb);
 	cfg_set_validate_func(cfg, "namespace|observers", rights_cb);

@@ -242,6 +242,9 @@ main_adopt(struct config *loaded)
 #include "config.def"
 #undef CONFIG_KEY
 	SWAP(config->notify_exec, loaded->notify_exec);
+	SWAP(config->notify_webhook, loaded->notify_webhook);
+	SWAP(config->notify_webhook_ca_file, loaded->notify_webhook_ca_file);
+	SWAP(config->notify_webhook_secrets, loaded->notify_webhook_secrets);
 	SWAP(config->namespaces, loaded->namespaces);
 	SWAP(config->n_namespaces, loaded->n_namespaces);
 }

@@ -6,7 +6,7 @@
 #include "probe_http.h"
 
 #include "alloc.h"
-#include "file.h"
+#include "credential.h"
 #include "http.h"
 #include "limits.h"
 #include "probe_http_spec.h"
@@ -16,7 +16,6 @@
 #include <string.h>
 
 #define BODY_BYTES_MAX 262144
-#define CREDENTIAL_BYTES_MAX 8192
 
 struct probe_http {
 	struct http_call *call;
@@ -60,44 +59,18 @@ probe_http_call_cb(void *arg, const struct http_result *result)
 	probe_http_free(p);
 }
 
-/* One line of a file; control characters would be a header of somebody else's. */
-static char *
-read_credential(const struct probe_http_pair *pair, char **ret_why)
-{
-	const char *folder = getenv("CREDENTIALS_DIRECTORY");
-	char *path = pair->value[0] == '/' ? xstrdup(pair->value)
-	    : folder			   ? xasprintf("%s/%s", folder, pair->value)
-					   : NULL;
-	char *text = NULL, *why = NULL;
-	bool missing;
-	size_t len = 0;
-
-	if (path)
-		text = file_read(path, CREDENTIAL_BYTES_MAX, &len, &missing, &why);
-	while (text && len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
-		text[--len] = '\0';
-	for (size_t i = 0; text && i < len; i++)
-		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f) {
-			why = why ? why : xstrdup("is more than one line");
-		}
-	if (!path)
-		why = xstrdup("needs $CREDENTIALS_DIRECTORY, which is not set");
-	if (why) {
-		*ret_why = xasprintf("the credential '%s' %s", pair->name, why);
-		free(text);
-		text = NULL;
-	}
-	free(why);
-	free(path);
-	return text;
-}
-
 static bool
 fill(struct outgoing *o, const struct probe_http_spec *spec, const struct probe_ask *ask,
     char **ret_why)
 {
 	for (size_t i = 0; i < spec->n_credentials; i++) {
-		o->credentials[i] = read_credential(&spec->credentials[i], ret_why);
+		char *why = NULL;
+
+		o->credentials[i] = credential_read(spec->credentials[i].value, &why);
+		if (!o->credentials[i])
+			*ret_why = xasprintf(
+			    "the credential '%s' %s", spec->credentials[i].name, why);
+		free(why);
 		if (!o->credentials[i])
 			return false;
 	}

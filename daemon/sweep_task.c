@@ -51,7 +51,7 @@ struct task {
 	struct tool_policy *policy; /* NULL = none on this host */
 	struct probe *probe;
 	struct notify *notify;
-	char *const *argv; /* notices; borrowed from a config, which lives on */
+	struct notify_to to; /* notices; what it points to is a config's, which lives on */
 	int64_t queued_ms;
 	/* what is told: */
 	enum probe_verdict verdict;
@@ -402,7 +402,7 @@ static void
 task_send(struct task *t)
 {
 	const struct sweep_order *o = &t->order;
-	struct notify_notice notice = {.effect = o->effect,
+	struct notice notice = {.effect = o->effect,
 	    .ns = o->ns,
 	    .tool = o->tool,
 	    .key = o->key,
@@ -412,7 +412,7 @@ task_send(struct task *t)
 	    .reason = o->reason};
 	char *why = NULL;
 
-	t->notify = notify_send(t->argv, &notice, task_notify_cb, t, &why);
+	t->notify = notify_send(&t->to, &notice, task_notify_cb, t, &why);
 	if (t->notify) {
 		fault_point("notice.started");
 		t->state = TASK_RUNS;
@@ -443,12 +443,12 @@ task_start_notices(void)
 }
 
 void
-sweep_task_notify(const struct sweep_order *order, char *const *argv)
+sweep_task_notify(const struct sweep_order *order, const struct notify_to *to)
 {
 	struct task *t = task_new(TASK_NOTICE, order);
 
 	t->state = TASK_WAITS;
-	t->argv = argv;
+	t->to = *to;
 	t->queued_ms = loop_now_ms();
 	task_start_notices();
 }

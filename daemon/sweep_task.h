@@ -6,6 +6,7 @@
 #define EFFECTD_SWEEP_TASK_H
 
 #include "digest.h"
+#include "notify.h"
 #include "tool.h"
 
 #include <stdbool.h>
@@ -29,7 +30,7 @@ void sweep_task_init(void (*ended)(void));
  * version is not here. */
 void sweep_task_probe(const struct sweep_order *order, struct tool_set *tools);
 /* Sends the notice as soon as there is room. */
-void sweep_task_notify(const struct sweep_order *order, char *const *argv);
+void sweep_task_notify(const struct sweep_order *order, const struct notify_to *to);
 /* How many probes could be started now. */
 unsigned sweep_task_probe_room(void);
 /* Is no notice waiting for room? */

@@ -13,6 +13,7 @@
 #include "fault.h"
 #include "log.h"
 #include "loop.h"
+#include "notify.h"
 #include "sweep_task.h"
 #include "waiting.h"
 
@@ -107,6 +108,12 @@ sweeper_log(const char *task, const struct sweep_order *order)
 }
 
 /* One row of a sweep. */
+static bool
+sweeper_notifies(void)
+{
+	return config->notify_exec || config->notify_webhook;
+}
+
 static void
 sweeper_order(const struct batch_row *row)
 {
@@ -130,8 +137,12 @@ sweeper_order(const struct batch_row *row)
 		sweep_task_probe(&order, tools);
 	} else if (strcmp(task, "notify") == 0) {
 		order.notice_no = batch_int4(row, SWEEP_NOTICE_NO);
-		if (config->notify_exec)
-			sweep_task_notify(&order, config->notify_exec);
+		if (sweeper_notifies())
+			sweep_task_notify(&order,
+			    &(struct notify_to){.argv = config->notify_exec,
+				.webhook = config->notify_webhook,
+				.webhook_ca_file = config->notify_webhook_ca_file,
+				.webhook_secrets = config->notify_webhook_secrets});
 	} else {
 		sweeper_log(task, &order);
 		waiting_wake(&order.effect);
@@ -181,7 +192,7 @@ sweeper_timer_cb(void *arg)
 	swept_ms = loop_now_ms();
 	item.columns[0] = pg_int4(ROWS_MAX);
 	item.columns[1] = pg_int4((int32_t)sweep_task_probe_room());
-	item.columns[2] = pg_bool(config->notify_exec && sweep_task_notify_room());
+	item.columns[2] = pg_bool(sweeper_notifies() && sweep_task_notify_room());
 	item.statement = &sweep_statement;
 	item.deadline_ms = swept_ms + config->request_timeout_ms;
 	item.done = sweeper_done_cb;

@@ -180,7 +180,8 @@ START_TEST(an_unknown_key_is_named_with_its_place_and_the_nearest)
 	    "3: 'log_level' must be debug, info, warning or error");
 	expect_error("colour = 3", "1: unknown key 'colour'");
 	expect_error("co\x01l\x7four = 3", "1: unknown key 'co?l?our'");
-	expect_error("notify {\n webhook = \"http://x\" }", "2: unknown key 'webhook' in notify");
+	expect_error("notify {\n webhok = \"http://x\" }",
+	    "2: unknown key 'webhok' in notify, the nearest is 'webhook'");
 	expect_error("namespace a {\n\n wrapper = {\"user:1\"} }",
 	    "3: unknown key 'wrapper' in namespace, the nearest is 'wrappers'");
 	expect_error("namespace a { exec = {\"/x\"} }", "1: unknown key 'exec' in namespace");
@@ -536,6 +537,41 @@ START_TEST(reload_names_what_waits_for_a_restart)
 }
 END_TEST
 
+START_TEST(a_notice_goes_to_one_place)
+{
+#define SECRETS "webhook_secrets = {\"new\", \"/old\"}\n"
+	struct config *c = load("notify {\n webhook = \"https://h/x\"\n " SECRETS
+				" webhook_ca_file = \"/ca\"\n}");
+
+	ck_assert_ptr_null(c->notify_exec);
+	ck_assert_str_eq(c->notify_webhook, "https://h/x");
+	ck_assert_str_eq(c->notify_webhook_secrets[0], "new");
+	ck_assert_str_eq(c->notify_webhook_secrets[1], "/old");
+	ck_assert_ptr_null(c->notify_webhook_secrets[2]);
+	ck_assert_str_eq(c->notify_webhook_ca_file, "/ca");
+	config_free(c);
+	expect_error("notify {\n exec = {\"/x\"}\n webhook = \"http://h/\"\n " SECRETS "}",
+	    "5: 'notify' may have 'exec' or 'webhook', not both");
+	expect_error("notify {\n webhook = \"http://h/\"\n}",
+	    "3: 'webhook' and 'webhook_secrets' need each other");
+	expect_error(
+	    "notify {\n " SECRETS "}", "3: 'webhook' and 'webhook_secrets' need each other");
+	expect_error("notify {\n webhook_ca_file = \"/x\"\n}",
+	    "3: 'webhook_ca_file' needs a 'webhook'");
+	expect_error("notify {\n webhook_ca_file = \"x\"\n}",
+	    "2: 'webhook_ca_file' must be an absolute path");
+	expect_error("notify {\n webhook = \"ftp://h/\"\n}",
+	    "2: 'webhook' must be an http:// or https:// URL without a user");
+	expect_error("notify {\n webhook = \"http://u:p@h/\"\n}",
+	    "2: 'webhook' must be an http:// or https:// URL without a user");
+	expect_error("notify {\n webhook_secrets = {\"a\", \"b\", \"c\"}\n}",
+	    "2: 'webhook_secrets' has more than 2 files");
+	expect_error("notify {\n webhook_secrets = {\"../a\"}\n}",
+	    "2: 'webhook_secrets' must hold absolute paths, or names of files in "
+	    "$CREDENTIALS_DIRECTORY");
+}
+END_TEST
+
 int
 main(void)
 {
@@ -553,6 +589,7 @@ main(void)
 	tcase_add_test(tc, what_is_not_closed_is_an_error);
 	tcase_add_test(tc, the_environment_is_not_asked);
 	tcase_add_test(tc, nothing_is_set_twice);
+	tcase_add_test(tc, a_notice_goes_to_one_place);
 	tcase_add_test(tc, sections_hold_names_of_their_kind);
 	tcase_add_test(tc, only_a_regular_file_of_fair_size_is_read);
 	tcase_add_test(tc, flags_win_over_the_file);
