@@ -109,6 +109,20 @@ START_TEST(serialization_failures_and_deadlocks_are_tried_again_unseen)
 }
 END_TEST
 
+/* The rows come before the commit does: what they say is no answer yet. */
+START_TEST(rows_whose_commit_fails_are_not_told)
+{
+	start(2, 5000);
+	add_plain(3);
+	add("commit");
+	until(all_done);
+	check_all();
+	ck_assert_int_eq(cluster_number("select last_value from t.hit"), 2);
+	ck_assert_int_eq(cluster_number("select count(*) from t.entry"), 4);
+	stop();
+}
+END_TEST
+
 /* cases 7 and 100: one entry that fails without end ends alone, in time */
 START_TEST(an_entry_whose_row_is_never_free_spares_its_neighbours)
 {
@@ -453,6 +467,7 @@ main(void)
 	tcase_add_test(tc, a_big_result_among_twenty_comes_whole);
 	tcase_add_test(tc, an_answer_lost_behind_the_commit_is_asked_for_again);
 	tcase_add_test(tc, serialization_failures_and_deadlocks_are_tried_again_unseen);
+	tcase_add_test(tc, rows_whose_commit_fails_are_not_told);
 	tcase_add_test(tc, an_entry_whose_row_is_never_free_spares_its_neighbours);
 	tcase_add_test(tc, errors_do_not_pile_up_prepared_statements);
 	tcase_add_test(tc, statements_that_are_gone_are_sent_whole_from_then_on);

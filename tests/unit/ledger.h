@@ -26,6 +26,12 @@ static const char setup_sql[] =
     "create sequence t.hit; create sequence t.calls;"
     /* a non-transactional count of how often a word was met in this test */
     "create function t.once() returns bool language sql as $$ select nextval('t.hit') = 1 $$;"
+    /* what fails at the commit, behind the rows */
+    "create table t.owed (n int);"
+    "create function t.collect() returns trigger language plpgsql as $$"
+    " begin if t.once() then raise serialization_failure; end if; return null; end $$;"
+    "create constraint trigger collect after insert on t.owed deferrable initially deferred"
+    " for each row execute function t.collect();"
     "create function t.act(p_id uuid[], p_word text[], p_within int[], p_resent bool[], p_asked "
     "timestamptz)"
     " returns table (ord int, answer text, val text, resent bool) language plpgsql as $$"
@@ -43,6 +49,7 @@ static const char setup_sql[] =
     "  when 'warn' then if t.once() then raise warning 'committed locally'; end if;"
     "  when 'serial' then if t.once() then raise serialization_failure; end if;"
     "  when 'deadlock' then if t.once() then raise deadlock_detected; end if;"
+    "  when 'commit' then insert into t.owed values (i);"
     "  when 'contended' then raise serialization_failure;"
     "  when 'readonly' then if t.once() then raise read_only_sql_transaction; end if;"
     "  when 'nofunction' then if t.once() then raise undefined_function; end if;"
