@@ -299,6 +299,7 @@ class Cluster:
 
     def freeze(self):
         """Stops every process of the server where it stands (it neither answers nor closes); thaw() lets them go on."""
+        self.process.send_signal(signal.SIGSTOP)  # first, so that it starts no one more meanwhile
         self._signal_all(signal.SIGSTOP)
 
     def thaw(self):

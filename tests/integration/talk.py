@@ -63,18 +63,19 @@ def ms_of(instant):
 
 
 def pids_of(parent):
-    """The children of a process: {pid: state letter}."""
+    """The children of a process: {pid: state letter}, all of one moment: those who come and go meanwhile do not add up."""
+    try:
+        with open(f'/proc/{parent}/task/{parent}/children', encoding='ascii') as children:
+            pids = children.read().split()
+    except FileNotFoundError:
+        return {}
     found = {}
-    for name in os.listdir('/proc'):
-        if not name.isdigit():
-            continue
+    for pid in pids:
         try:
-            with open(f'/proc/{name}/stat', encoding='utf-8', errors='replace') as stat:
-                fields = stat.read().rsplit(')', 1)[1].split()
+            with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as stat:
+                found[int(pid)] = stat.read().rsplit(')', 1)[1].split()[0]
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if int(fields[1]) == parent:
-            found[int(name)] = fields[0]
     return found
 
 
