@@ -7,27 +7,30 @@
  *
  * A backend that waits for us, who have sent it all there is, sits at the other end of a wire that
  * passes nothing. It would never learn of the end, and keep its open transaction's locks and its
- * place among the server's connections: so it is ended, once its connection is given up. Nothing
- * is lost by that, as what it was asked goes again to another one.
+ * place among the server's connections: so it is ended, once its connection is given up, or as soon
+ * as there is somebody to ask again. Nothing is lost by that, as what it was asked goes again to
+ * another one.
  */
 #include "pgpool_stall.h"
-#include "alloc.h"
 #include "log.h"
 #include "loop.h"
 #include "pgarray.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LOOK_MS_MIN 50
+#define END_TRIES_MAX 5
+#define SILENT_MAX 64 /* the oldest are forgotten: a server's keepalive sees to them */
 
 enum finding { NOT_THERE, WAITS_FOR_US, AT_WORK };
 
 struct backend {
 	int pid;
 	int64_t start_us;
+	int host;
+	unsigned n_tries; /* to end it that met nobody */
 };
 
 static struct pgpool_watch *const *watches;
@@ -37,9 +40,10 @@ static int64_t timeout_ms;
 static struct loop_timer *stall_timer;
 static struct pgconn *checker;
 static struct loop_timer *checker_timer;
-static struct backend *silent; /* given up, to be ended; room for one a watch */
+static struct backend silent[SILENT_MAX]; /* given up, to be ended; oldest first */
 static unsigned n_silent;
-static bool ending;		/* the checker was asked to end them */
+static bool ending;		/* that is what the checker is there for now */
+static int64_t end_again_ms;	/* not tried before */
 static struct buf pids, starts; /* of them, for the statement */
 
 static bool
@@ -85,13 +89,36 @@ look_for(const PGresult *result, const struct pgpool_watch *w)
 	return NOT_THERE;
 }
 
+/* It may hold its locks for ever. Behind a pooler nobody can say which one it was. */
+static void
+remember(const struct pgpool_watch *w)
+{
+	if (*w->mark || w->pid != pgconn_pid(w->conn))
+		return;
+	if (n_silent == SILENT_MAX)
+		memmove(silent, silent + 1, --n_silent * sizeof *silent);
+	silent[n_silent++] =
+	    (struct backend){w->pid, w->backend_start_us, pgconn_host(w->conn), 0};
+}
+
+/* Those of a host, after so many tries. */
+static void
+forget(int host, unsigned n_tries_max)
+{
+	unsigned n_left = 0;
+
+	for (unsigned i = 0; i < n_silent; i++)
+		if (silent[i].host != host || ++silent[i].n_tries < n_tries_max)
+			silent[n_left++] = silent[i];
+	n_silent = n_left;
+}
+
 /* result NULL: there is nobody to ask; then all that are stalled on this host are lost. */
 static void
 checker_verdict(const PGresult *result, int host)
 {
 	int64_t now_ms = loop_now_ms();
 
-	n_silent = 0;
 	for (unsigned i = 0; i < n_watches; i++) {
 		struct pgpool_watch *w = watches[i];
 		enum finding found;
@@ -104,8 +131,8 @@ checker_verdict(const PGresult *result, int host)
 			w->look_ms = now_ms + timeout_ms;
 			continue;
 		}
-		if (found == WAITS_FOR_US)
-			silent[n_silent++] = (struct backend){w->pid, w->backend_start_us};
+		if (!result || found == WAITS_FOR_US)
+			remember(w);
 		pgconn_abort(w->conn,
 		    result ? "no answer, and its backend is not at work"
 			   : "no answer, and nobody to ask");
@@ -129,16 +156,17 @@ silent_start(void *arg, unsigned i)
 static void
 checker_ended_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 {
-	(void)c;
 	(void)arg;
+	if (a->end == PGCONN_LOST)
+		return;
 	if (a->end == PGCONN_ERROR)
 		log_warn("ledger", "%u silent backends could not be ended: %s, leaving them",
 		    n_silent, a->message);
-	if (a->end != PGCONN_LOST)
-		checker_end();
+	forget(pgconn_host(c), 0);
+	checker_end();
 }
 
-/* Each by its start, too: its number may be another's by now. */
+/* Each by its start, too: its number may be another's by now. One that is at work is left alone. */
 static void
 checker_end_silent(void)
 {
@@ -148,7 +176,8 @@ checker_end_silent(void)
 		   " rows from (pg_catalog.unnest($1::int4[]),"
 		   " pg_catalog.unnest($2::int8[])) s (pid, start)"
 		   " where a.pid = s.pid and s.start ="
-		   " (extract(epoch from a.backend_start) * 1000000)::int8",
+		   " (extract(epoch from a.backend_start) * 1000000)::int8"
+		   " and (a.state <> 'active' or a.wait_event_type = 'Client')",
 	    .n_params = 2,
 	    .types = {pgtype_array_oid(PGTYPE_INT4), pgtype_array_oid(PGTYPE_INT8)}};
 
@@ -171,7 +200,7 @@ checker_answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 	if (a->end == PGCONN_LOST)
 		return;
 	checker_verdict(a->end == PGCONN_OK ? a->result : NULL, pgconn_host(c));
-	if (n_silent > 0)
+	if (n_silent > 0 && a->end == PGCONN_OK)
 		checker_end_silent();
 	else
 		checker_end();
@@ -188,7 +217,10 @@ checker_connected_cb(struct pgconn *c, void *arg)
 		   " where a.state is not null and a.usename = current_user"};
 
 	(void)arg;
-	pgconn_call(c, &statement, 1, checker_answer_cb, NULL);
+	if (ending)
+		checker_end_silent();
+	else
+		pgconn_call(c, &statement, 1, checker_answer_cb, NULL);
 }
 
 static void
@@ -200,8 +232,10 @@ checker_closed_cb(struct pgconn *c, const char *sqlstate, const char *why, void 
 	(void)arg;
 	checker = NULL;
 	loop_timer_clear(checker_timer);
-	if (ending)
-		return; /* it had given its word */
+	if (ending) {
+		forget(host, END_TRIES_MAX);
+		return;
+	}
 	if (!strcmp(sqlstate, "53300"))
 		return; /* too many clients: it lives, more we cannot tell; the next look asks again
 			 */
@@ -216,9 +250,18 @@ checker_timer_cb(void *arg)
 }
 
 static void
-stall_cb(void *arg)
+checker_start(int host, bool to_end)
 {
 	static const struct pgconn_handler handler = {checker_connected_cb, checker_closed_cb};
+
+	ending = to_end;
+	checker = pgconn_new(conninfo_cb(), host, timeout_ms, &handler, NULL);
+	loop_timer_set(checker_timer, timeout_ms);
+}
+
+static void
+stall_cb(void *arg)
+{
 	int64_t now_ms = loop_now_ms(), again_ms = timeout_ms / 4;
 	bool busy = false;
 
@@ -229,12 +272,8 @@ stall_cb(void *arg)
 		if (!w->conn)
 			continue;
 		busy |= pgconn_busy(w->conn);
-		if (checker || !stalled(w, now_ms))
-			continue;
-		ending = false;
-		checker =
-		    pgconn_new(conninfo_cb(), pgconn_host(w->conn), timeout_ms, &handler, NULL);
-		loop_timer_set(checker_timer, timeout_ms);
+		if (!checker && stalled(w, now_ms))
+			checker_start(pgconn_host(w->conn), false);
 	}
 	if (busy)
 		loop_timer_set(stall_timer, again_ms < LOOK_MS_MIN ? LOOK_MS_MIN : again_ms);
@@ -244,6 +283,11 @@ void
 pgpool_stall_sent(struct pgpool_watch *watch)
 {
 	watch->look_ms = 0;
+	/* somebody is there again */
+	if (n_silent > 0 && !checker && loop_now_ms() >= end_again_ms) {
+		end_again_ms = loop_now_ms() + timeout_ms;
+		checker_start(silent[0].host, true);
+	}
 	if (!loop_timer_armed(stall_timer))
 		loop_timer_set(stall_timer, timeout_ms);
 }
@@ -258,7 +302,6 @@ pgpool_stall_start(
 	timeout_ms = patience_ms;
 	stall_timer = loop_timer_new(stall_cb, NULL);
 	checker_timer = loop_timer_new(checker_timer_cb, NULL);
-	silent = xcalloc(n, sizeof *silent);
 }
 
 void
@@ -268,8 +311,8 @@ pgpool_stall_stop(void)
 	loop_timer_free(stall_timer);
 	loop_timer_free(checker_timer);
 	stall_timer = checker_timer = NULL;
-	free(silent);
-	silent = NULL;
+	n_silent = 0;
+	end_again_ms = 0;
 	buf_free(&pids);
 	buf_free(&starts);
 }

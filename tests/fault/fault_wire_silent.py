@@ -143,7 +143,13 @@ def nothing_answers(cluster):
         side.all_up(4)
         calls = {'begin': begin_params('mute'), 'get': {'effect': run.result['effect']}, 'extend': claim_of(run),
                  'complete': {**claim_of(run), 'result': 'kept'}, 'list': {}}
+        # one backend holds the locks of a claim that it waits to commit
+        half = side.proxy.arm(Cut('begin', UP, -5, 'mute'))
+        locked = begin_params('locked')
+        id_ = side.conn.send('begin', locked)
+        wait_until(half.fired.is_set, 10, 'a claim without its Sync')
         side.proxy.mute()
+        is_(word_of(side.conn.recv(id_)), 'unavailable', 'nothing answers a claim under way: unavailable')
         for n in range(3):
             conns = {method: side.daemon.connect() for method in calls}
             at = time.monotonic()
@@ -158,7 +164,10 @@ def nothing_answers(cluster):
         told = until_told(side.conn, 'begin', calls['begin'])
         is_((told.word, told.result.get('attempt')), ('run', 1), 'new connections are answered: it runs')
         wait_until(lambda: side.rival.call('get', effect=run.result['effect'])['state'] == 'done', 20, 'the kept record is written')
+        told = until_told(side.conn, 'begin', locked)
+        is_((told.word, told.result.get('attempt')), ('run', 1), 'so does the claim whose locks were left behind on a silent wire')
         side.all_up_but(silent, 4)
+        wait_until(lambda: int(cluster.psql(f'select count(*) {BACKENDS}')) <= 4, 20, 'the silent backends are gone')
         side.proxy.unmute()
         is_(side.rival.call('begin', tool='pay', key='held').get('result'), 'kept', 'what the silent ones still bring changes nothing')
         is_(side.conn.call('begin', tool='pay', key='mute')['decision'], 'busy', 'nor is the claim told to another')

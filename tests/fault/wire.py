@@ -36,6 +36,8 @@ def until_told(conn, method, params):
         if word_of(answer) != 'unavailable':
             return Told(answer, n, time.monotonic() - at)
         n += 1
+        if time.monotonic() > at + 60 * SLOW:
+            raise TimeoutError(f'{method} {params} was unavailable {n} times')
         threading.Event().wait(answer['error']['data']['retry_after_ms'] / 1000)
 
 
