@@ -88,18 +88,30 @@ class Lane:
         # a probe whose daemon was killed is missed once its time is over; one that takes longer knows nothing, and that is all
         policy = self.provider.policy(lease='1s', settle='200ms', probe_backoff=['100ms'], probe_timeout='1s')
         asks = {'name': 'asks', 'class': 'irreversible', 'lease': '1s', 'escalate_after': '100ms'}
-        self.daemon = Daemon(conninfo_of(cluster, self.database), tools=[policy, asks], start=False,
-                             config='log_calls = false\nsweep_interval = "100ms"\nrequest_timeout = "2s"\n'
-                                    f'notify {{ exec = {{"{self.notices.path}"}} }}\n')
+        self.config = ('log_calls = false\nsweep_interval = "100ms"\nrequest_timeout = "2s"\n'
+                       f'notify {{ exec = {{"{self.notices.path}"}} }}\n')
+        self.daemon = Daemon(conninfo_of(cluster, self.database), tools=[policy, asks], start=False, config=self.config)
         self.escalated = set()
+        self.world = None
 
     def invariants(self, database=None):
         return self.cluster.rows('select * from effect.check_invariants()', database=database or self.database)
 
     def start_world(self, name):
-        world = PointWorld(name, self.daemon.socket, self.provider)
-        world.start()
-        return world
+        self.world = PointWorld(name, self.daemon.socket, self.provider)
+        self.world.start()
+        return self.world
+
+    def give_up(self):
+        """A case that did not come to its end leaves nothing to the next one."""
+        self.daemon.env = {}
+        self.daemon.kill()
+        if self.world:
+            self.world.stopping.set()
+            self.daemon.start()
+            self.world.stop()
+        self.daemon.kill()
+        self.daemon.configure(self.config)
 
     def end_world(self, world, n_more=60):
         """What is wrong after all of it, in sentences."""
@@ -180,7 +192,11 @@ class Lane:
 
     def upgrade_case(self, name, point, action, hit):
         """By effectctl, beneath a daemon that works: the functions are made anew."""
+        self.installed(self.database)
+        # a daemon that sees to it itself would leave nothing to do
+        self.daemon.configure('auto_migrate = false\n' + self.config)
         self.daemon.start().ready()
+        self.daemon.configure(self.config)
         world = self.start_world(name)
         world.answered_more(30)
         self.cluster.psql("update effect.schema_version set functions = 'of another build'", database=self.database)
@@ -226,8 +242,8 @@ class Lane:
 def trip(process, action, what):
     """Waits until the fault has struck this process; what is wrong with how."""
     if action == 'stop':
-        wait_until(lambda: stopped(process.pid), 60, what)
-        return []
+        wait_until(lambda: stopped(process.pid) or process.poll() is not None, 60, what)
+        return [] if process.returncode is None else [f'it ended with status {process.returncode}']
     wait_until(lambda: process.poll() is not None, 60, what)
     return [] if process.returncode == ACTIONS[action] else [f'it ended with status {process.returncode}']
 
@@ -267,7 +283,10 @@ def work(lane, cases, lock, results):
             problems = getattr(lane, f'{way}_case')(name, point, action, hit)
         except Exception:  # pylint: disable=broad-except
             problems = [traceback.format_exc()] + lane.daemon.log()[-20:]
-            lane.daemon.kill()
+            try:
+                lane.give_up()
+            except Exception:  # pylint: disable=broad-except
+                problems.append(traceback.format_exc())
         with lock:
             results[index] = problems
             ok(not problems, f'{name}, at hit {hit}, {time.monotonic() - started:.1f} s', '\n'.join(str(p) for p in problems[:20]))
