@@ -332,7 +332,8 @@ print_conninfo(const char *conninfo, FILE *out)
 		buf_add_char(&masked, '\'');
 	}
 	PQconninfoFree(parts);
-	config_value_print_string(buf_str(&masked), out);
+	/* a bare "postgres://" says nothing; as the database it may not become empty */
+	config_value_print_string(masked.len == 0 ? conninfo : buf_str(&masked), out);
 	buf_free(&masked);
 }
 

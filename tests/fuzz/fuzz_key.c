@@ -64,7 +64,8 @@ add_value(struct buf *out, struct call *c, size_t i)
 	size_t len = strlen(part);
 
 	/* what reads as a number or as true is one, so that types meet */
-	c->raw[i] = json_scan(&doc, part, len, NULL, NULL) == 0 &&
+	c->raw[i] = json_scan(&doc, part, len, NULL, NULL) == 0 && doc.nodes[0].start == 0 &&
+	    doc.nodes[0].end == len &&
 	    (doc.nodes[0].type == JSON_NUMBER || doc.nodes[0].type == JSON_TRUE);
 	json_free(&doc);
 	if (c->raw[i])

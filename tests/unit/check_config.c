@@ -503,6 +503,12 @@ START_TEST(passwords_are_not_printed)
 		snprintf(text, sizeof text, "database = \"%s =\"", "host=h password=hun ter2");
 		ck_assert_ptr_null(strstr(error_of(text), "ter2"));
 	}
+	/* no word of it to mask, and "" would not load again */
+	c = load("database = \"postgres://\"");
+	out = printed(c);
+	ck_assert_ptr_nonnull(strstr(out, "\ndatabase = \"postgres://\"\n"));
+	free(out);
+	config_free(c);
 }
 END_TEST
 
