@@ -198,6 +198,8 @@ skip_word(struct walk *w)
 	if (memmem(w->p, len, "${", 2) != NULL || (w->p[len - 1] == '$' && w->p[len] == '{'))
 		fail(w->line,
 		    "'${' would take text from the environment, quote the value and write '\\${'");
+	if (memmem(w->p, len, "/*", 2) != NULL) /* to libconfuse a comment, to this walk none */
+		fail(w->line, "'/*' may only stand where a word begins, quote the value");
 	push_word(w, w->p, len);
 	w->p += len;
 }

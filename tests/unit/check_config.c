@@ -208,6 +208,8 @@ START_TEST(a_bad_value_is_named_with_its_place)
 	    {"metrics_listen = \"127.0.0.1:9300\"",
 		"1: 'metrics_listen' must be empty: this version has no metrics listener"},
 	    {"database_user = \"a\\nb\"", "1: 'database_user' must not hold control characters"},
+	    {"\nlog_level = info/* ' */ state_dir = \"/${HOME}\" /* ' */",
+		"2: '/*' may only stand where a word begins, quote the value"},
 	    {"notify { exec = {\"/n\", \"a\\nb\"} }", "1: 'exec' must not hold control characters"},
 	    {"namespace a {\n wrappers = {\"user:a\", \"group:b\\x7f\"} }",
 		"2: numeric escapes are not taken in strings"},
