@@ -141,8 +141,8 @@ socket_cb(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
 		event_free(event);
 	event = NULL;
 	if (what != CURL_POLL_REMOVE) {
-		events |= what & CURL_POLL_IN ? EV_READ : 0;
-		events |= what & CURL_POLL_OUT ? EV_WRITE : 0;
+		events |= (what & CURL_POLL_IN) ? EV_READ : 0;
+		events |= (what & CURL_POLL_OUT) ? EV_WRITE : 0;
 		event = event_new(loop_base, fd, events, socket_event_cb, NULL);
 		if (!event)
 			alloc_out_of_memory();
