@@ -10,7 +10,9 @@ declare
   v_now timestamptz := effect.now();
   v_counts boolean := p_verdict = 'absent'
     and p_row.probe_at >= p_row.ended_at + effect.ms(p_tool.settle_ms)
-    and (p_row.absent_at is null or p_row.probe_at >= p_row.absent_at + effect.ms(p_tool.settle_ms));
+    -- one word of a probe counts once, also when it is sent again after a lost connection and nothing need settle
+    and (p_row.absent_at is null or (p_row.probe_at > p_row.absent_at
+      and p_row.probe_at >= p_row.absent_at + effect.ms(p_tool.settle_ms)));
   v_next timestamptz := v_now + effect.backoff(p_tool, p_row.tries);
 begin
   if v_counts and p_row.absent_n + 1 >= p_tool.absent_needed then
