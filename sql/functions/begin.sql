@@ -44,9 +44,8 @@ begin
   v_now := effect.now();
   v_answered := array_fill(false, array[v_n]);
 
-  -- No join back to the input: its place among the ids says which entry a row came from. (An `exists` under `case` may be
-  -- planned as a hash of the whole ledger.)
-  -- The look for a row is no `exists`: planned on a small table that becomes a hash of all ids, and stays one.
+  -- No join back to the input: its place among the ids says which entry a row came from. The look for a row is no `exists`:
+  -- planned on a small table that becomes a hash of all ids, and stays one.
   for ord, attempt, token, lease_until, protected_until, claimed_at, v_policy in
     insert into effect.ledger as l (id, token, fingerprint, request, instance, boot, policy, claimed_at, due_at,
       keep_until, lease_until, attempt, base, state, key, owner, run, step, turn, kept)

@@ -1,10 +1,10 @@
 -- Appends one event. Returns its id. A result that is too long for the policy is kept as size and SHA-256. What was said
--- too late is kept once: a caller that says the very same again and again adds nothing to it.
+-- too late, and what p_once says of, is kept once: saying the very same again adds nothing to it.
 create or replace function effect.note(
   p_effect uuid, p_kind text, p_attempt integer, p_reason text default null, p_incident boolean default false,
   p_token uuid default null, p_by text default null, p_outcome effect.outcome default null,
   p_result text default null, p_bytes bigint default null, p_sha256 bytea default null, p_max bigint default null,
-  p_detail text default null, p_evidence text default null) returns bigint
+  p_detail text default null, p_evidence text default null, p_once boolean default false) returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -17,7 +17,7 @@ declare
   v_sha256 bytea := case when p_sha256 is not null then p_sha256
     when p_result is not null and not v_fits then sha256(convert_to(p_result, 'UTF8')) end;
 begin
-  if p_kind = 'late' then
+  if p_kind = 'late' or p_once then
     select e.id into v_id
     from effect.event e
     where e.effect = p_effect and e.kind = p_kind and e.attempt = p_attempt and e.incident = p_incident

@@ -66,14 +66,14 @@ begin
   elsif p_attempt = v_row.attempt and v_row.state = 'unknown' and p_probe_no = v_row.probe_no then
     perform effect.count_probe(v_row, v_tool, p_verdict, p_reason);
     answer := 'ok';
-  elsif not exists (select from effect.event e
-      where e.effect = p_id and e.kind = v_kind and e.attempt = p_attempt and e.decided_by = 'probe'
-        and e.reason is not distinct from concat_ws(': ', p_verdict, p_reason)) then
-    -- (what is known already is a word that was sent again after a lost connection)
+  elsif v_row.state = 'done' and v_row.decided_by = 'probe' and p_attempt = v_row.attempt and v_row.outcome = v_outcome
+    and effect.same_result(v_row, p_result, p_bytes, p_sha256) then
+    null; -- what it has decided itself, sent again after a lost connection
+  else
     perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason),
       v_row.state = 'done' and v_outcome is not null and p_attempt = v_row.attempt and v_outcome <> v_row.outcome,
       p_by => 'probe', p_outcome => v_outcome, p_result => v_text, p_bytes => p_bytes, p_sha256 => p_sha256,
-      p_max => effect.kept_max(v_tool));
+      p_max => effect.kept_max(v_tool), p_once => true);
   end if;
   select l.state::text, l.outcome::text into state, outcome from effect.ledger l where l.id = p_id;
 end
