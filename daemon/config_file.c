@@ -8,6 +8,7 @@
 #include "config_file.h"
 
 #include "alloc.h"
+#include "credential.h"
 #include "config_value.h"
 #include "file.h"
 #include "limits.h"
@@ -40,7 +41,7 @@ static void
 fail(int line, const char *fmt, ...)
 {
 	va_list ap;
-	char *text, *c;
+	char *text;
 
 	if (parse->error != NULL)
 		return;
@@ -48,9 +49,7 @@ fail(int line, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		abort();
 	va_end(ap);
-	for (c = text; *c != '\0'; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	text_blank_control(text, strlen(text));
 	parse->error = xasprintf("%s:%d: %s", parse->path, line, text);
 	free(text);
 }
@@ -313,10 +312,7 @@ value_cb(cfg_t *cfg, cfg_opt_t *opt)
 static bool
 has_control(const char *text)
 {
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			return true;
-	return false;
+	return text_has_control(text, strlen(text));
 }
 
 static int
@@ -336,10 +332,9 @@ argv_cb(cfg_t *cfg, cfg_opt_t *opt)
 static int
 webhook_cb(cfg_t *cfg, cfg_opt_t *opt)
 {
-	const char *url = cfg_opt_getnstr(opt, 0);
-	size_t len = strncmp(url, "https://", 8) == 0 ? 8 : strncmp(url, "http://", 7) == 0 ? 7 : 0;
+	const char *url = cfg_opt_getnstr(opt, 0), *host = text_http_host(url);
 
-	if (len == 0 || url[len] == '\0' || strpbrk(url, " \t\r\n@") != NULL)
+	if (host == NULL || *host == '\0' || strpbrk(url, " @") != NULL || has_control(url))
 		fail(cfg->line, "'%s' must be an http:// or https:// URL without a user",
 		    opt->name);
 	return parse->error == NULL ? 0 : -1;
@@ -353,7 +348,7 @@ secrets_cb(cfg_t *cfg, cfg_opt_t *opt)
 
 	if (n > WEBHOOK_SECRETS_MAX)
 		fail(cfg->line, "'%s' has more than %d files", opt->name, WEBHOOK_SECRETS_MAX);
-	else if (last[0] == '\0' || strstr(last, "..") != NULL)
+	else if (!credential_is_place(last))
 		fail(cfg->line,
 		    "'%s' must hold absolute paths, or names of files in $CREDENTIALS_DIRECTORY",
 		    opt->name);
@@ -363,7 +358,9 @@ secrets_cb(cfg_t *cfg, cfg_opt_t *opt)
 static int
 ca_file_cb(cfg_t *cfg, cfg_opt_t *opt)
 {
-	if (cfg_opt_getnstr(opt, 0)[0] != '/')
+	const char *path = cfg_opt_getnstr(opt, 0);
+
+	if (path[0] != '/' || has_control(path))
 		fail(cfg->line, "'%s' must be an absolute path", opt->name);
 	return parse->error == NULL ? 0 : -1;
 }

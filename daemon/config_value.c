@@ -277,11 +277,7 @@ bool
 config_value_set(
     struct config *config, const struct config_option *option, const char *text, char **ret_why)
 {
-	const unsigned char *p;
-
-	for (p = (const unsigned char *)text; *p != '\0'; p++) {
-		if (*p >= 0x20 && *p != 0x7f)
-			continue;
+	if (text_has_control(text, strlen(text))) {
 		*ret_why = xstrdup("must not hold control characters");
 		return false;
 	}

@@ -6,8 +6,8 @@
 
 #include "alloc.h"
 #include "file.h"
+#include "text.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,10 +19,13 @@ one_line(char *text, size_t len)
 {
 	while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
 		text[--len] = '\0';
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-			return false;
-	return len > 0;
+	return len > 0 && !text_has_control(text, len);
+}
+
+bool
+credential_is_place(const char *where)
+{
+	return where[0] != '\0' && !strstr(where, "..") && !text_has_control(where, strlen(where));
 }
 
 char *

@@ -8,12 +8,10 @@
 #include "alloc.h"
 #include "credential.h"
 #include "http.h"
-#include "limits.h"
 #include "probe_http_spec.h"
 #include "probe_judge.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define BODY_BYTES_MAX 262144
 
@@ -68,8 +66,8 @@ fill(struct outgoing *o, const struct probe_http_spec *spec, const struct probe_
 
 		o->credentials[i] = credential_read(spec->credentials[i].value, &why);
 		if (!o->credentials[i])
-			*ret_why = xasprintf(
-			    "the credential '%s' %s", spec->credentials[i].name, why);
+			*ret_why =
+			    xasprintf("the credential '%s' %s", spec->credentials[i].name, why);
 		free(why);
 		if (!o->credentials[i])
 			return false;

@@ -6,6 +6,8 @@
 #include "probe_http_spec.h"
 
 #include "alloc.h"
+#include "canon.h"
+#include "credential.h"
 #include "json.h"
 #include "text.h"
 
@@ -60,12 +62,7 @@ is_text(const cJSON *v)
 {
 	size_t len = cJSON_IsString(v) ? strlen(v->valuestring) : 0;
 
-	if (len == 0 || len > TEXT_BYTES_MAX)
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)v->valuestring[i] < 0x20 || v->valuestring[i] == 0x7f)
-			return false;
-	return true;
+	return len > 0 && len <= TEXT_BYTES_MAX && !text_has_control(v->valuestring, len);
 }
 
 /* Every brace is half of a placeholder that is known. */
@@ -103,9 +100,7 @@ static bool
 read_url(struct parse *p, const cJSON *v)
 {
 	const char *url = v && is_text(v) ? v->valuestring : "";
-	const char *host = strncmp(url, "https://", 8) == 0 ? url + 8
-	    : strncmp(url, "http://", 7) == 0		    ? url + 7
-							    : NULL;
+	const char *host = text_http_host(url);
 
 	if (!host || strchr(url, ' '))
 		return fail(p, "/url",
@@ -132,7 +127,7 @@ read_credentials(struct parse *p, const cJSON *v)
 	cJSON_ArrayForEach (item, v) {
 		struct probe_http_pair *pair = &p->spec->credentials[p->spec->n_credentials];
 
-		if (!is_text(item) || strstr(item->valuestring, ".."))
+		if (!is_text(item) || !credential_is_place(item->valuestring))
 			return fail(p, "/credentials",
 			    "'%s' must be an absolute path, or the name of a file in "
 			    "$CREDENTIALS_DIRECTORY",
@@ -190,6 +185,24 @@ read_statuses(struct parse *p, const char *pointer, struct probe_http_rule *rule
 	return true;
 }
 
+/* The canonical JSON of a number, true, false or null. */
+static char *
+print_value(const cJSON *v)
+{
+	char *text = cJSON_PrintUnformatted(v);
+	struct buf canonical = {0};
+
+	if (!text)
+		alloc_out_of_memory();
+	if (!cJSON_IsNumber(v))
+		return text;
+	canon_number(&canonical, text, strlen(text));
+	free(text);
+	text = xstrndup(canonical.data, canonical.len);
+	buf_free(&canonical);
+	return text;
+}
+
 static bool
 read_value(struct parse *p, const char *pointer, struct probe_http_rule *rule, const cJSON *v)
 {
@@ -204,14 +217,12 @@ read_value(struct parse *p, const char *pointer, struct probe_http_rule *rule, c
 		value->is_string = true;
 	} else if ((cJSON_IsNumber(v) && fabs(v->valuedouble) <= INTEGER_MAX) || cJSON_IsBool(v) ||
 	    cJSON_IsNull(v)) {
-		value->text = cJSON_PrintUnformatted(v);
+		value->text = print_value(v);
 	} else {
 		return fail(p, pointer,
 		    "'%s' in 'body' must be compared with a string, a number, true, false or null",
 		    v->string);
 	}
-	if (!value->text)
-		alloc_out_of_memory();
 	value->pointer = xstrdup(v->string);
 	rule->n_values++;
 	return true;

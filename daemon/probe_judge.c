@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "canon.h"
+#include "text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -86,8 +87,8 @@ add_kept(
 			break;
 		}
 	}
-	for (size_t i = 0; i < value.len && found && !encode; i++)
-		found = (unsigned char)value.data[i] >= 0x20 && value.data[i] != 0x7f;
+	if (!encode && text_has_control(value.data, value.len))
+		found = false;
 	if (found)
 		add_value(out, value.data, value.len, encode);
 	else
@@ -144,36 +145,42 @@ probe_judge_fill(const struct probe_http_spec *spec, const char *text, bool enco
 
 /* ---- the answer ---- */
 
+/* Is the string at `node` what the template says of this effect? */
+static bool
+string_holds(const struct probe_http_spec *spec, const char *template, const struct probe_ask *ask,
+    const struct json_doc *body, uint32_t node)
+{
+	struct buf want = {0};
+	char *got, *why = NULL;
+	bool holds = false;
+	size_t len;
+
+	if (probe_judge_fill(spec, template, false, NULL, ask, &want, &why)) {
+		got = json_string(body, node, &len);
+		holds = len == want.len && memcmp(got, buf_str(&want), len) == 0;
+		free(got);
+	}
+	free(why);
+	buf_free(&want);
+	return holds;
+}
+
 static bool
 value_holds(const struct probe_http_spec *spec, const struct probe_http_value *value,
     const struct probe_ask *ask, const struct json_doc *body)
 {
-	struct buf text = {0}, want = {0}, got = {0};
-	char *why = NULL;
+	struct buf got = {0};
 	uint32_t node;
-	bool holds = false;
+	bool holds;
 
-	if (!json_pointer(body, 0, value->pointer, &node))
+	if (!json_pointer(body, 0, value->pointer, &node) ||
+	    body->nodes[node].type == JSON_OPAQUE ||
+	    (body->nodes[node].type == JSON_STRING) != value->is_string)
 		return false;
-	if (!value->is_string)
-		buf_add_str(&want, value->text);
-	else if (probe_judge_fill(spec, value->text, false, NULL, ask, &text, &why))
-		buf_json_string(&want, text.data, text.len);
-	free(why);
-	if (want.len > 0 && body->nodes[node].type != JSON_OPAQUE) {
-		struct json_doc doc = {0};
-
-		/* both in the one canonical spelling */
-		if (json_scan(&doc, want.data, want.len, NULL, NULL) == 0) {
-			buf_clear(&text);
-			canon_value(&text, &doc, 0, NULL, 0);
-			canon_value(&got, body, node, NULL, 0);
-			holds = got.len == text.len && memcmp(got.data, text.data, got.len) == 0;
-		}
-		json_free(&doc);
-	}
-	buf_free(&text);
-	buf_free(&want);
+	if (value->is_string)
+		return string_holds(spec, value->text, ask, body, node);
+	canon_value(&got, body, node, NULL, 0);
+	holds = strcmp(buf_str(&got), value->text) == 0;
 	buf_free(&got);
 	return holds;
 }

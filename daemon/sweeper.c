@@ -107,13 +107,13 @@ sweeper_log(const char *task, const struct sweep_order *order)
 	log_end(&l);
 }
 
-/* One row of a sweep. */
 static bool
 sweeper_notifies(void)
 {
 	return config->notify_exec || config->notify_webhook;
 }
 
+/* One row of a sweep. */
 static void
 sweeper_order(const struct batch_row *row)
 {

@@ -147,3 +147,37 @@ text_nearest(const char *word, const char *const *names, size_t n)
 	}
 	return best;
 }
+
+static bool
+is_control(char c)
+{
+	return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+bool
+text_has_control(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (is_control(text[i]))
+			return true;
+	return false;
+}
+
+void
+text_blank_control(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (is_control(text[i]))
+			text[i] = '?';
+}
+
+const char *
+text_http_host(const char *url)
+{
+	static const char *const schemes[] = {"https://", "http://"};
+
+	for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+		if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
+			return url + strlen(schemes[i]);
+	return NULL;
+}

@@ -51,7 +51,6 @@ tool_member_fail(struct tool_member_parse *p, const char *pointer, const char *f
 	struct buf b = {0};
 	char *rule;
 	va_list ap;
-	size_t i;
 
 	if (p->error != NULL)
 		return false;
@@ -66,9 +65,7 @@ tool_member_fail(struct tool_member_parse *p, const char *pointer, const char *f
 	if (p->index >= 0)
 		buf_printf(&b, "/%d", p->index);
 	buf_printf(&b, "%s%s%s", pointer, p->index >= 0 || pointer[0] != '\0' ? ": " : "", rule);
-	for (i = 0; i < b.len; i++)
-		if ((unsigned char)b.data[i] < 0x20 || b.data[i] == 0x7f)
-			b.data[i] = '?';
+	text_blank_control(b.data, b.len);
 	p->error = xstrndup(b.data, b.len);
 	buf_free(&b);
 	free(rule);

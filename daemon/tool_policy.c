@@ -10,8 +10,8 @@
 #include "canon.h"
 #include "digest.h"
 #include "json.h"
-#include "probe_http_spec.h"
 #include "limits.h"
+#include "probe_http_spec.h"
 #include "text.h"
 
 #include <assert.h>

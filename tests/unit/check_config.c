@@ -574,6 +574,13 @@ START_TEST(a_notice_goes_to_one_place)
 	    "2: 'webhook' must be an http:// or https:// URL without a user");
 	expect_error("notify {\n webhook_secrets = {\"a\", \"b\", \"c\"}\n}",
 	    "2: 'webhook_secrets' has more than 2 files");
+	expect_error("notify {\n webhook_ca_file = \"/a\\tb\"\n}",
+	    "2: 'webhook_ca_file' must be an absolute path");
+	expect_error("notify {\n webhook = \"http://h/\\b\"\n}",
+	    "2: 'webhook' must be an http:// or https:// URL without a user");
+	expect_error("notify {\n webhook_secrets = {\"a\\nb\"}\n}",
+	    "2: 'webhook_secrets' must hold absolute paths, or names of files in "
+	    "$CREDENTIALS_DIRECTORY");
 	expect_error("notify {\n webhook_secrets = {\"../a\"}\n}",
 	    "2: 'webhook_secrets' must hold absolute paths, or names of files in "
 	    "$CREDENTIALS_DIRECTORY");

@@ -90,6 +90,31 @@ START_TEST(the_nearest_name_is_near)
 }
 END_TEST
 
+START_TEST(control_characters_are_found_and_blanked)
+{
+	char text[] = "a\tb\x7f\xc3\xa9\x1f";
+
+	ck_assert(text_has_control(text, strlen(text)));
+	ck_assert(text_has_control("a\0b", 3));
+	ck_assert(!text_has_control("a b\xc3\xa9~", 6));
+	ck_assert(!text_has_control("\n", 0));
+	text_blank_control(text, strlen(text));
+	ck_assert_str_eq(text, "a?b?\xc3\xa9?");
+}
+END_TEST
+
+START_TEST(hosts_begin_behind_the_scheme)
+{
+	ck_assert_str_eq(text_http_host("http://h:1/x"), "h:1/x");
+	ck_assert_str_eq(text_http_host("https://h"), "h");
+	ck_assert_str_eq(text_http_host("http://"), "");
+	ck_assert_ptr_null(text_http_host("HTTP://h"));
+	ck_assert_ptr_null(text_http_host("ftp://h"));
+	ck_assert_ptr_null(text_http_host("http:/h"));
+	ck_assert_ptr_null(text_http_host(""));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -99,5 +124,7 @@ main(void)
 	tcase_add_test(tc, durations_are_spelt_in_their_largest_unit);
 	tcase_add_test(tc, whole_numbers_are_decimal);
 	tcase_add_test(tc, the_nearest_name_is_near);
+	tcase_add_test(tc, control_characters_are_found_and_blanked);
+	tcase_add_test(tc, hosts_begin_behind_the_scheme);
 	return tap_run("text", tc);
 }
