@@ -6,12 +6,12 @@ import contextlib
 import datetime
 import glob
 import os
-import socket
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
 from harness import *  # noqa: E402
+from talk import Manager  # noqa: E402
 from world import Provider, name_of, state_of  # noqa: E402
 
 FAKETIME = glob.glob('/usr/lib/*/faketime/libfaketime.so.1')
@@ -62,23 +62,6 @@ def put_back(name, value):
         os.environ[name] = value
 
 
-class Manager:
-    """What a service manager hears."""
-
-    def __init__(self):
-        self.path = os.path.join(folder(), 'notify')
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.sock.bind(self.path)
-        self.sock.setblocking(False)
-        self.n = 0
-
-    def n_alive(self):
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                self.n += 'WATCHDOG=1' in self.sock.recv(4096).decode()
-        return self.n
-
-
 def log_offset_s(daemon):
     """How far the clock in its last log line is from ours."""
     said = datetime.datetime.strptime(daemon.log()[-1].split()[0], '%Y-%m-%dT%H:%M:%S.%fZ').replace(tzinfo=datetime.timezone.utc)
@@ -93,8 +76,8 @@ def paces(daemon, clock, manager, provider, offset_s):
         waiting = conn.send('begin', tool='pay', key=f'held {offset_s}', wait_ms=1000)
         clock.set(offset_s)
         conn.call('unknown', effect=lost['effect'], token=lost['token'], reason='x')
-        n, since = manager.n_alive(), time.monotonic()
-        wait_until(lambda: manager.n_alive() >= n + 10, 20, 'the watchdog is told')
+        n, since = manager.n('WATCHDOG=1'), time.monotonic()
+        wait_until(lambda: manager.n('WATCHDOG=1') >= n + 10, 20, 'the watchdog is told')
         took_s = time.monotonic() - since
         ok(took_s > 7 * WATCHDOG_MS / 1000, f'{offset_s} s: the watchdog is told at its pace', took_s)
         is_(conn.recv(waiting)['result']['decision'], 'busy', f'{offset_s} s: a waiter ends at its time')

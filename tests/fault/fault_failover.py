@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
 from harness import *  # noqa: E402
 from standby import Standby  # noqa: E402
-from world import Provider, World, acknowledged, begin_all, check, count, name_of  # noqa: E402
+from world import Provider, World, acknowledged, begin_all, count, judge, name_of  # noqa: E402
 
 N_ROUNDS = rounds_of(1, 5)
 CONFIG = {'log_calls': False, 'request_timeout': '500ms'}
@@ -138,15 +138,7 @@ def failovers(the_seed):
         first = random.randrange(len(WAYS))
         for number in range(1, N_ROUNDS + 1):
             primary, standby = fail_over(number, (first + number) % len(WAYS), world, primary, standby)
-        states = world.settle()
-        world.read_back()
-        note(world.tally())
-        note(states)
-        findings = check(world.log.entries, provider.book())
-        is_(findings, [], f'the checker finds nothing in {len(world.log.entries)} entries and {len(provider.book())} effects')
-        ok(set(states) <= {'done', 'released'}, 'every effect ended done or released', states)
-        is_(primary.invariants(), [], 'no invariant is hurt')
-        is_(primary.psql("select count(*) from effect.ledger where state in ('pending', 'unknown')"), '0', 'nothing is open')
+        judge(world, primary)
         return primary, standby
 
 

@@ -179,13 +179,7 @@ def who_was_refused(conn, daemon):
     for state, tool in states.items():
         request = request_id()
         run = claim(conn, f'ten {state}', tool, args={'f': 1}, request=request)
-        if state in ('unknown', 'escalated'):
-            conn.call('unknown', **own_ids(run))
-            wait_state(conn, run['effect'], state)
-        elif state in ('released', 'exhausted'):
-            conn.call('release', **own_ids(run))
-        elif state in ('done', 'failed'):
-            conn.call('complete', **own_ids(run), outcome='failed' if state == 'failed' else 'succeeded', result=1)
+        bring(conn, run, state, result=1)
         refusals = {name_of(conn, 'begin', tool=tool, key=f'ten {state}', args={'f': 2})}
         if state != 'released':
             refusals.add(name_of(conn, 'begin', tool=tool, key=f'ten {state}', args={'f': 1}))

@@ -132,13 +132,7 @@ def mismatch_first(conn, daemon):
             tool = {'escalated': 'hand', 'exhausted': 'one', 'unknown': 'asks'}.get(state, 't')
             ask = {'tool': tool, 'key': f'first {state}', 'args': {'n': 1}, 'request': request_id()}
             run = conn.call('begin', ask)
-            if state in ('unknown', 'escalated'):
-                conn.call('unknown', **own_ids(run))
-                wait_state(conn, run['effect'], state)
-            elif state in ('released', 'exhausted'):
-                conn.call('release', **own_ids(run))
-            elif state in ('done', 'failed'):
-                conn.call('complete', **own_ids(run), outcome='failed' if state == 'failed' else 'succeeded')
+            bring(conn, run, state)
             yield state, ask, run
 
     others = [{}, {'args': {}}, {'args': {'n': 2}}, {'args': {'n': '1'}}, {'args': {'n': 1, 'm': None}}, {'args': {'n': [1]}}, {'args': {'N': 1}}]

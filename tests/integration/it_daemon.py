@@ -100,27 +100,6 @@ def room(cluster):
             conn.close()
 
 
-class Manager:
-    """What systemd listens on."""
-
-    def __init__(self):
-        self.path = os.path.join(folder(), 'notify')
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.sock.bind(self.path)
-        self.sock.setblocking(False)
-        self.told = []
-
-    def look(self):
-        while True:
-            try:
-                self.told.append(self.sock.recv(4096).decode())
-            except BlockingIOError:
-                return self.told
-
-    def wait(self, text, n=1):
-        wait_until(lambda: sum(text in line for line in self.look()) >= n, 20, f'{n} times {text}')
-
-
 def service():
     """case 138, and 136 as far as systemd is told"""
     manager = Manager()

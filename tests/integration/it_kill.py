@@ -4,7 +4,7 @@ Whatever the clients were told holds: no effect is run twice, no acknowledged re
 import random
 
 from harness import *
-from world import Provider, World, check, name_of
+from world import Provider, World, check, judge, name_of
 
 N_ROUNDS = rounds_of(5, 50)
 # Each commit takes a while, so that requests are in flight in the daemon and in the database, not only in our own buffers.
@@ -87,13 +87,5 @@ with Cluster(SETTINGS) as the_cluster:
         rounds('effectd killed', the_world, lambda: kill_daemon(the_daemon))
         rounds('PostgreSQL stopped', the_world, lambda: kill_cluster(the_cluster))
         the_world.stop()
-        states = the_world.settle()
-        the_world.read_back()
-        note(the_world.tally())
-        note(states)
-        findings = check(the_world.log.entries, provider.book())
-        is_(findings, [], f'the checker finds nothing in {len(the_world.log.entries)} entries and {len(provider.book())} effects')
-        ok(set(states) <= {'done', 'released'}, 'every effect ended done or released', states)
-        is_(the_cluster.invariants(), [], 'no invariant is hurt')
-        is_(the_cluster.psql("select count(*) from effect.ledger where state in ('pending', 'unknown')"), '0', 'nothing is open')
+        judge(the_world, the_cluster)
 done()

@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 
-from harness import PG_CLIENT_BIN, SLOW, Conn, RpcError, folder, wait_until
+from harness import PG_CLIENT_BIN, SLOW, Conn, RpcError, folder, is_, note, ok, wait_until
 
 LEASE_S = 2 * SLOW
 SETTLE_S = 1 * SLOW
@@ -326,6 +326,20 @@ class World:
                                             answer['result'].get('decision') or answer['result'].get('state', 'told'))
                 told[word] = told.get(word, 0) + 1
         return dict(sorted(told.items()))
+
+
+def judge(world, cluster, what=''):
+    """The end of a world whose clients have stopped: all of it settles, and whatever they were told holds. Prints four tests."""
+    states = world.settle()
+    world.read_back()
+    note(world.tally())
+    note(states)
+    book = world.provider.book()
+    is_(check(world.log.entries, book), [], f'{what}the checker finds nothing in {len(world.log.entries)} entries and {len(book)} effects')
+    ok(set(states) <= {'done', 'released'}, f'{what}every effect ended done or released', states)
+    is_(cluster.invariants(), [], f'{what}no invariant is hurt')
+    is_(cluster.psql("select count(*) from effect.ledger where state in ('pending', 'unknown')"), '0', f'{what}nothing is open')
+
 
 
 # ---- hands for single tests -----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ os.environ.setdefault('EFFECTD_POOLER', '1')
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
 from harness import *  # noqa: E402
 from pooler import standby_stays_away  # noqa: E402
-from world import Provider, World, check  # noqa: E402
+from world import Provider, World, judge  # noqa: E402
 
 N_BLOWS = rounds_of(10, 50)
 TOOL = {'name': 'pay', 'class': 'irreversible', 'escalate_after': '1h', 'lease': '5m'}
@@ -68,15 +68,7 @@ def blows(the_seed):
         world.answered_more(200)
         ok(n_least >= 20, f'at least 20 requests were in flight at each of {N_BLOWS} blows', n_least)
         world.stop()
-        states = world.settle()
-        world.read_back()
-        note(world.tally())
-        note(states)
-        findings = check(world.log.entries, provider.book())
-        is_(findings, [], f'PgBouncer {", ".join(ways)}: the checker finds nothing in {len(world.log.entries)} entries and '
-            f'{len(provider.book())} effects')
-        ok(set(states) <= {'done', 'released'}, 'every effect ended done or released', states)
-        is_(cluster.invariants(), [], 'no invariant is hurt')
+        judge(world, cluster, f'PgBouncer {", ".join(ways)}: ')
 
 
 seed_of_run = seed()
