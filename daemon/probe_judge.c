@@ -102,7 +102,7 @@ static bool
 add_placeholder(const struct probe_http_spec *spec, const char *name, bool encode,
     char *const *credentials, const struct probe_ask *ask, struct buf *out, char **ret_why)
 {
-	char text[UUID_TEXT_BYTES];
+	char text[UUID_TEXT_BYTES] = ""; /* a credential where none may stand is nothing */
 	const char *value = text;
 
 	if (name[0] == '/')
