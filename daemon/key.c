@@ -10,6 +10,7 @@
 #include "canon.h"
 #include "digest.h"
 #include "limits.h"
+#include "text.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -39,23 +40,6 @@ static bool
 is_alphanumeric(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/* Does text[0, len) of UTF-8 hold C0, DEL or C1? */
-static bool
-has_control(const char *text, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < len; i++) {
-		uint8_t c = (uint8_t)text[i];
-
-		if (c < 0x20 || c == 0x7f)
-			return true;
-		if (c == 0xc2 && i + 1 < len && (uint8_t)text[i + 1] < 0xa0)
-			return true;
-	}
-	return false;
 }
 
 static struct part *
@@ -180,7 +164,7 @@ key_compile(const char *text, char *const *secret, size_t n_secret, char **ret_w
 		why = xstrdup("it is empty");
 	else if (!json_utf8(text, len))
 		why = xstrdup("it is not valid utf-8");
-	else if (has_control(text, len))
+	else if (text_has_control(text, len))
 		why = xstrdup("it holds control characters");
 	else
 		why = parse(t, secret, n_secret);
@@ -413,7 +397,7 @@ key_check(const char *key, size_t len)
 		return "a key may hold at most 255 bytes";
 	if (!json_utf8(key, len))
 		return "a key must be valid utf-8";
-	if (has_control(key, len))
+	if (text_has_control(key, len))
 		return "a key may hold no control characters";
 	return NULL;
 }

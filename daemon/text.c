@@ -148,17 +148,22 @@ text_nearest(const char *word, const char *const *names, size_t n)
 	return best;
 }
 
-static bool
-is_control(char c)
+/* How many bytes at text[i] are one control character: C0 and DEL have one, C1 two; 0: it is none. */
+static size_t
+control_len(const char *text, size_t len, size_t i)
 {
-	return (unsigned char)c < 0x20 || c == 0x7f;
+	const unsigned char *p = (const unsigned char *)text + i;
+
+	if (p[0] < 0x20 || p[0] == 0x7f)
+		return 1;
+	return p[0] == 0xc2 && i + 1 < len && p[1] >= 0x80 && p[1] < 0xa0 ? 2 : 0;
 }
 
 bool
 text_has_control(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (is_control(text[i]))
+		if (control_len(text, len, i) > 0)
 			return true;
 	return false;
 }
@@ -166,9 +171,13 @@ text_has_control(const char *text, size_t len)
 void
 text_blank_control(char *text, size_t len)
 {
+	size_t n;
+
 	for (size_t i = 0; i < len; i++)
-		if (is_control(text[i]))
-			text[i] = '?';
+		if ((n = control_len(text, len, i)) > 0) {
+			memset(text + i, '?', n);
+			i += n - 1;
+		}
 }
 
 const char *

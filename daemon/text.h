@@ -20,9 +20,9 @@ void text_duration(int64_t ms, char ret[TEXT_DURATION_BYTES]);
 /* A decimal integer without sign and leading zeros, within [min, max]. False (ret untouched)
  * otherwise. */
 bool text_int(const char *text, int64_t min, int64_t max, int64_t *ret_value);
-/* Does text[0, len) hold a control character, C0 or DEL? */
+/* Does text[0, len) hold a control character: C0, DEL, or C1 in UTF-8? */
 bool text_has_control(const char *text, size_t len);
-/* '?' in the place of each: what quotes a stranger's words stays one line. */
+/* '?' in the place of each byte of them: what quotes a stranger's words stays one line. */
 void text_blank_control(char *text, size_t len);
 /* Where the host begins in an http:// or https:// URL; NULL: it is none. */
 const char *text_http_host(const char *url);

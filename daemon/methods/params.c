@@ -122,22 +122,6 @@ read_namespace(struct reader *r)
 	return true;
 }
 
-/* C0, DEL and C1, in UTF-8 that the scanner has checked. */
-static bool
-has_control(const char *text, size_t len)
-{
-	const unsigned char *p = (const unsigned char *)text;
-	size_t i;
-
-	for (i = 0; i < len; i++) {
-		if (p[i] < 0x20 || p[i] == 0x7f)
-			return true;
-		if (p[i] == 0xc2 && i + 1 < len && p[i + 1] < 0xa0)
-			return true;
-	}
-	return false;
-}
-
 static bool
 read_tool(struct reader *r)
 {
@@ -147,7 +131,7 @@ read_tool(struct reader *r)
 	if (type_of(r) != JSON_STRING)
 		return refuse(r, "must be a string");
 	text = json_string(r->doc, r->node, &len);
-	if (has_control(text, len)) {
+	if (text_has_control(text, len)) {
 		free(text);
 		return refuse(r, "must not hold control characters");
 	}

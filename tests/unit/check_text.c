@@ -92,14 +92,16 @@ END_TEST
 
 START_TEST(control_characters_are_found_and_blanked)
 {
-	char text[] = "a\tb\x7f\xc3\xa9\x1f";
+	char text[] = "a\tb\x7f\xc3\xa9\x1f\xc2\x9b\xc2\xa0\xc2";
 
 	ck_assert(text_has_control(text, strlen(text)));
 	ck_assert(text_has_control("a\0b", 3));
 	ck_assert(!text_has_control("a b\xc3\xa9~", 6));
 	ck_assert(!text_has_control("\n", 0));
+	ck_assert(text_has_control("a\xc2\x80", 3) && text_has_control("\xc2\x9f", 2));
+	ck_assert(!text_has_control("\xc2\xa0", 2) && !text_has_control("\xc2\x9f", 1));
 	text_blank_control(text, strlen(text));
-	ck_assert_str_eq(text, "a?b?\xc3\xa9?");
+	ck_assert_str_eq(text, "a?b?\xc3\xa9???\xc2\xa0\xc2");
 }
 END_TEST
 
