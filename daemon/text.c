@@ -148,7 +148,7 @@ text_nearest(const char *word, const char *const *names, size_t n)
 	return best;
 }
 
-/* How many bytes at text[i] are one control character: C0 and DEL have one, C1 two; 0: it is none. */
+/* How many bytes the control character at text[i] has (C0, DEL: one; C1: two); 0: it is none. */
 static size_t
 control_len(const char *text, size_t len, size_t i)
 {
