@@ -10,6 +10,7 @@
 #include "http.h"
 #include "probe_http_spec.h"
 #include "probe_judge.h"
+#include "probe_template.h"
 
 #include <stdlib.h>
 
@@ -61,6 +62,11 @@ static bool
 fill(struct outgoing *o, const struct probe_http_spec *spec, const struct probe_ask *ask,
     char **ret_why)
 {
+	struct probe_template_values values = {.ask = ask,
+	    .credentials = spec->credentials,
+	    .credential_texts = o->credentials,
+	    .n_credentials = spec->n_credentials};
+
 	for (size_t i = 0; i < spec->n_credentials; i++) {
 		char *why = NULL;
 
@@ -77,15 +83,16 @@ fill(struct outgoing *o, const struct probe_http_spec *spec, const struct probe_
 		bool filled;
 
 		buf_printf(&line, "%s: ", spec->headers[i].name);
-		filled = probe_judge_fill(
-		    spec, spec->headers[i].value, false, o->credentials, ask, &line, ret_why);
+		filled = probe_template_fill(spec->headers[i].value, &values, &line, ret_why);
 		if (filled)
 			o->headers[i] = xstrdup(buf_str(&line));
 		buf_free(&line);
 		if (!filled)
 			return false;
 	}
-	return probe_judge_fill(spec, spec->url, true, NULL, ask, &o->url, ret_why);
+	values.encode = true;
+	values.n_credentials = 0;
+	return probe_template_fill(spec->url, &values, &o->url, ret_why);
 }
 
 static void

@@ -65,35 +65,18 @@ is_text(const cJSON *v)
 	return len > 0 && len <= TEXT_BYTES_MAX && !text_has_control(v->valuestring, len);
 }
 
-/* Every brace is half of a placeholder that is known. */
+/* Of the headers alone may credentials be a part. */
 static bool
 check_template(struct parse *p, const char *pointer, const char *text, bool credentials)
 {
-	static const char *const words[] = {
-	    "provider_key", "effect", "key", "namespace", "tool", "attempt", NULL};
-	const struct probe_http_spec *spec = p->spec;
+	size_t n = credentials ? p->spec->n_credentials : 0;
+	char *why = NULL;
 
-	while ((text = strpbrk(text, "{}"))) {
-		const char *end = *text == '{' ? strpbrk(text + 1, "{}") : NULL;
-		char name[PROBE_HTTP_NAME_BYTES];
-		bool known = false;
-
-		if (!end || *end != '}')
-			return fail(p, pointer, "a brace has no other half");
-		if ((size_t)(end - text) > sizeof name)
-			return fail(p, pointer, "a placeholder of over 255 bytes");
-		snprintf(name, sizeof name, "%.*s", (int)(end - text - 1), text + 1);
-		for (size_t i = 0; words[i] && !known; i++)
-			known = strcmp(name, words[i]) == 0;
-		known |= name[0] == '/' && json_pointer_valid(name);
-		for (size_t i = 0; credentials && i < spec->n_credentials && !known; i++)
-			known = strncmp(name, "credential:", 11) == 0 &&
-			    strcmp(name + 11, spec->credentials[i].name) == 0;
-		if (!known)
-			return fail(p, pointer, "unknown placeholder '{%s}'", name);
-		text = end + 1;
-	}
-	return true;
+	if (probe_template_check(text, p->spec->credentials, n, &why))
+		return true;
+	fail(p, pointer, "%s", why);
+	free(why);
+	return false;
 }
 
 static bool
@@ -125,7 +108,7 @@ read_credentials(struct parse *p, const cJSON *v)
 		return fail(p, "/credentials", "must be an object of at most %d files by name",
 		    PROBE_HTTP_CREDENTIALS_MAX);
 	cJSON_ArrayForEach (item, v) {
-		struct probe_http_pair *pair = &p->spec->credentials[p->spec->n_credentials];
+		struct probe_template_pair *pair = &p->spec->credentials[p->spec->n_credentials];
 
 		if (!is_text(item) || !credential_is_place(item->valuestring))
 			return fail(p, "/credentials",
@@ -148,7 +131,7 @@ read_headers(struct parse *p, const cJSON *v)
 		return fail(p, "/headers", "must be an object of at most %d headers",
 		    PROBE_HTTP_HEADERS_MAX);
 	cJSON_ArrayForEach (item, v) {
-		struct probe_http_pair *pair = &p->spec->headers[p->spec->n_headers];
+		struct probe_template_pair *pair = &p->spec->headers[p->spec->n_headers];
 		size_t len = strlen(item->string);
 
 		if (len == 0 || len > 128 ||
@@ -374,7 +357,7 @@ free_rule(struct probe_http_rule *rule)
 }
 
 static void
-free_pairs(struct probe_http_pair *pairs, size_t n)
+free_pairs(struct probe_template_pair *pairs, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(pairs[i].name);
@@ -399,46 +382,14 @@ probe_http_spec_unref(struct probe_http_spec *spec)
 	free(spec);
 }
 
-const char *
-probe_http_spec_placeholder(const char **text, char ret_name[PROBE_HTTP_NAME_BYTES])
-{
-	const char *start = strchr(*text, '{'), *end;
-
-	if (!start)
-		return NULL;
-	end = strchr(start, '}');
-	assert(end && end - start < PROBE_HTTP_NAME_BYTES); /* the policy was checked */
-	snprintf(ret_name, PROBE_HTTP_NAME_BYTES, "%.*s", (int)(end - start - 1), start + 1);
-	*text = end + 1;
-	return start;
-}
-
 /* ---- what the policy's loader and lint ask ---- */
-
-static bool
-text_keeps(const char *text, char *const *keep, size_t n_keep, char **ret_why)
-{
-	char name[PROBE_HTTP_NAME_BYTES];
-
-	while (probe_http_spec_placeholder(&text, name)) {
-		bool kept = name[0] != '/';
-
-		for (size_t i = 0; i < n_keep && !kept; i++)
-			kept = json_pointer_under(name, keep[i]);
-		if (!kept) {
-			*ret_why = xasprintf("'{%s}' is not among what 'keep' stores", name);
-			return false;
-		}
-	}
-	return true;
-}
 
 static bool
 rule_keeps(const struct probe_http_rule *rule, char *const *keep, size_t n_keep, char **ret_why)
 {
 	for (size_t i = 0; i < rule->n_values; i++)
 		if (rule->values[i].is_string &&
-		    !text_keeps(rule->values[i].text, keep, n_keep, ret_why))
+		    !probe_template_keeps(rule->values[i].text, keep, n_keep, ret_why))
 			return false;
 	return true;
 }
@@ -447,32 +398,26 @@ bool
 probe_http_spec_keeps(
     const struct probe_http_spec *spec, char *const *keep, size_t n_keep, char **ret_why)
 {
-	if (!text_keeps(spec->url, keep, n_keep, ret_why))
+	if (!probe_template_keeps(spec->url, keep, n_keep, ret_why))
 		return false;
 	for (size_t i = 0; i < spec->n_headers; i++)
-		if (!text_keeps(spec->headers[i].value, keep, n_keep, ret_why))
+		if (!probe_template_keeps(spec->headers[i].value, keep, n_keep, ret_why))
 			return false;
 	return rule_keeps(&spec->landed, keep, n_keep, ret_why) &&
 	    rule_keeps(&spec->failed, keep, n_keep, ret_why) &&
 	    rule_keeps(&spec->absent, keep, n_keep, ret_why);
 }
 
-static bool
-names_effect(const char *text)
-{
-	return strstr(text, "{provider_key}") || strstr(text, "{effect}") || strstr(text, "{key}");
-}
-
 bool
 probe_http_spec_tied(const struct probe_http_spec *spec)
 {
-	bool tied = names_effect(spec->url) || spec->landed.after;
+	bool tied = probe_template_ties(spec->url) || spec->landed.after;
 
 	for (size_t i = 0; i < spec->n_headers && !tied; i++)
-		tied = names_effect(spec->headers[i].value);
+		tied = probe_template_ties(spec->headers[i].value);
 	for (size_t i = 0; i < spec->landed.n_values && !tied; i++)
-		tied =
-		    spec->landed.values[i].is_string && names_effect(spec->landed.values[i].text);
+		tied = spec->landed.values[i].is_string &&
+		    probe_template_ties(spec->landed.values[i].text);
 	return tied;
 }
 

@@ -3,14 +3,14 @@
  * from the policy once, then immutable and shared by reference. Pure. Filling in the templates and
  * judging an answer is probe_judge.c's, asking is probe_http.c's.
  *
- * Templates hold `{provider_key}`, `{effect}`, `{key}`, `{namespace}`, `{tool}`, `{attempt}`,
- * `{/pointer}` into the args that the policy keeps, and, in headers only, `{credential:NAME}`.
+ * Templates are those of probe_template.h, with `{credential:NAME}` in headers only.
  */
 #ifndef EFFECTD_PROBE_HTTP_SPEC_H
 #define EFFECTD_PROBE_HTTP_SPEC_H
 
 #include "errors.h"
 #include "http_net.h"
+#include "probe_template.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -38,17 +38,13 @@ struct probe_http_rule {
 	char *after; /* pointer of an instant not before the claim; NULL: none */
 };
 
-struct probe_http_pair {
-	char *name, *value;
-};
-
 struct probe_http_spec {
 	unsigned refs;
 	char *json; /* the member as the policy has it */
 	char *url;  /* template */
-	struct probe_http_pair headers[PROBE_HTTP_HEADERS_MAX]; /* values are templates */
+	struct probe_template_pair headers[PROBE_HTTP_HEADERS_MAX]; /* values are templates */
 	size_t n_headers;
-	struct probe_http_pair credentials[PROBE_HTTP_CREDENTIALS_MAX]; /* value: file */
+	struct probe_template_pair credentials[PROBE_HTTP_CREDENTIALS_MAX]; /* value: file */
 	size_t n_credentials;
 	struct probe_http_rule landed, failed, absent;
 	char *result;  /* pointer into the body; NULL: the whole body is the result */
@@ -77,12 +73,5 @@ bool probe_http_spec_absent_by_status(const struct probe_http_spec *spec);
 /* Is `landed` tied to this effect (its provider key, id or key is asked for or looked at) or to a
  * time after the claim? Else an earlier effect could be taken for this one. */
 bool probe_http_spec_tied(const struct probe_http_spec *spec);
-
-/*
- * The next placeholder of a checked template from *text on: returns where its brace stands, with
- * its name, and *text behind it. NULL: no more.
- */
-#define PROBE_HTTP_NAME_BYTES 256
-const char *probe_http_spec_placeholder(const char **text, char ret_name[PROBE_HTTP_NAME_BYTES]);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Filling in an http probe's templates, and judging the answer by its rules. Promise: `landed`,
+ * Judging an http probe's answer by its rules. Promise: `landed`,
  * `failed` and `absent` are told only where exactly one rule holds in all of its parts; a body that
  * cannot be read strictly holds no value.
  */
@@ -7,155 +7,27 @@
 
 #include "alloc.h"
 #include "canon.h"
-#include "text.h"
+#include "json.h"
+#include "probe_template.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define SECONDS_MAX 253402300800 /* the year 10000 */
 
-/* ---- templates ---- */
-
-static void
-add_value(struct buf *out, const char *value, size_t len, bool encode)
-{
-	if (!encode) {
-		buf_add(out, value, len);
-		return;
-	}
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)value[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    (c && strchr("-._~", c)))
-			buf_add_char(out, (char)c);
-		else
-			buf_printf(out, "%%%02X", c);
-	}
-}
-
-/* The kept value that `pointer` names: kept is an object, whose members' names are the pointers of
- * the policy's `keep`. */
-static bool
-find_kept(const struct json_doc *kept, const char *pointer, uint32_t *ret_node)
-{
-	uint32_t node = kept->nodes[0].n_children > 0 ? 1 : 0;
-
-	for (; node; node = kept->nodes[node].next) {
-		char *name = json_name(kept, node, NULL);
-		bool under = json_pointer_valid(name) && json_pointer_under(pointer, name);
-		size_t len = strlen(name);
-
-		free(name);
-		if (under && json_pointer(kept, node, pointer + len, ret_node))
-			return true;
-	}
-	return false;
-}
-
-static bool
-add_kept(
-    struct buf *out, const char *pointer, bool encode, const struct probe_ask *ask, char **ret_why)
-{
-	const char *text = ask->kept ? ask->kept : "{}";
-	struct json_doc kept = {0};
-	struct buf value = {0};
-	bool found = false;
-	uint32_t node;
-	size_t len;
-	char *s;
-
-	if (json_scan(&kept, text, strlen(text), NULL, NULL) == 0 &&
-	    find_kept(&kept, pointer, &node)) {
-		switch (kept.nodes[node].type) {
-		case JSON_STRING:
-			s = json_string(&kept, node, &len);
-			buf_add(&value, s, len);
-			free(s);
-			found = len > 0;
-			break;
-		case JSON_NUMBER:
-		case JSON_TRUE:
-		case JSON_FALSE:
-			canon_value(&value, &kept, node, NULL, 0);
-			found = true;
-			break;
-		default:
-			break;
-		}
-	}
-	if (!encode && text_has_control(value.data, value.len))
-		found = false;
-	if (found)
-		add_value(out, value.data, value.len, encode);
-	else
-		*ret_why = xasprintf("there is no usable value at '%s' of the args", pointer);
-	buf_free(&value);
-	json_free(&kept);
-	return found;
-}
-
-static bool
-add_placeholder(const struct probe_http_spec *spec, const char *name, bool encode,
-    char *const *credentials, const struct probe_ask *ask, struct buf *out, char **ret_why)
-{
-	char text[UUID_TEXT_BYTES] = ""; /* a credential where none may stand is nothing */
-	const char *value = text;
-
-	if (name[0] == '/')
-		return add_kept(out, name, encode, ask, ret_why);
-	if (strcmp(name, "provider_key") == 0 || strcmp(name, "effect") == 0)
-		uuid_text(&ask->effect, text);
-	else if (strcmp(name, "key") == 0)
-		value = ask->key;
-	else if (strcmp(name, "namespace") == 0)
-		value = ask->ns;
-	else if (strcmp(name, "tool") == 0)
-		value = ask->tool;
-	else if (strcmp(name, "attempt") == 0)
-		snprintf(text, sizeof text, "%" PRId32, ask->attempt);
-	else
-		for (size_t i = 0; i < spec->n_credentials; i++)
-			if (credentials &&
-			    strcmp(name + strlen("credential:"), spec->credentials[i].name) == 0)
-				value = credentials[i];
-	add_value(out, value, strlen(value), encode);
-	return true;
-}
-
-bool
-probe_judge_fill(const struct probe_http_spec *spec, const char *text, bool encode,
-    char *const *credentials, const struct probe_ask *ask, struct buf *out, char **ret_why)
-{
-	const char *from = text, *start;
-	char name[PROBE_HTTP_NAME_BYTES];
-
-	while ((start = probe_http_spec_placeholder(&text, name))) {
-		buf_add(out, from, (size_t)(start - from));
-		if (!add_placeholder(spec, name, encode, credentials, ask, out, ret_why))
-			return false;
-		from = text;
-	}
-	buf_add_str(out, from);
-	return true;
-}
-
-/* ---- the answer ---- */
-
 /* Is the string at `node` what the template says of this effect? */
 static bool
-string_holds(const struct probe_http_spec *spec, const char *template, const struct probe_ask *ask,
-    const struct json_doc *body, uint32_t node)
+string_holds(
+    const char *template, const struct probe_ask *ask, const struct json_doc *body, uint32_t node)
 {
 	struct buf want = {0};
 	char *got, *why = NULL;
 	bool holds = false;
 	size_t len;
 
-	if (probe_judge_fill(spec, template, false, NULL, ask, &want, &why)) {
+	if (probe_template_fill(
+		template, &(struct probe_template_values){.ask = ask}, &want, &why)) {
 		got = json_string(body, node, &len);
 		holds = len == want.len && memcmp(got, buf_str(&want), len) == 0;
 		free(got);
@@ -166,8 +38,8 @@ string_holds(const struct probe_http_spec *spec, const char *template, const str
 }
 
 static bool
-value_holds(const struct probe_http_spec *spec, const struct probe_http_value *value,
-    const struct probe_ask *ask, const struct json_doc *body)
+value_holds(
+    const struct probe_http_value *value, const struct probe_ask *ask, const struct json_doc *body)
 {
 	struct buf got = {0};
 	uint32_t node;
@@ -178,7 +50,7 @@ value_holds(const struct probe_http_spec *spec, const struct probe_http_value *v
 	    (body->nodes[node].type == JSON_STRING) != value->is_string)
 		return false;
 	if (value->is_string)
-		return string_holds(spec, value->text, ask, body, node);
+		return string_holds(value->text, ask, body, node);
 	canon_value(&got, body, node, NULL, 0);
 	holds = strcmp(buf_str(&got), value->text) == 0;
 	buf_free(&got);
@@ -245,8 +117,8 @@ read_instant(const struct json_doc *body, uint32_t node, int64_t *ret_us)
 }
 
 static bool
-rule_holds(const struct probe_http_spec *spec, const struct probe_http_rule *rule,
-    const struct probe_ask *ask, long status, const struct json_doc *body)
+rule_holds(const struct probe_http_rule *rule, const struct probe_ask *ask, long status,
+    const struct json_doc *body)
 {
 	bool holds = rule->n_statuses == 0;
 	int64_t at_us;
@@ -259,7 +131,7 @@ rule_holds(const struct probe_http_spec *spec, const struct probe_http_rule *rul
 	if (!holds || (!body && (rule->n_values > 0 || rule->after)))
 		return false;
 	for (size_t i = 0; i < rule->n_values && holds; i++)
-		holds = value_holds(spec, &rule->values[i], ask, body);
+		holds = value_holds(&rule->values[i], ask, body);
 	if (holds && rule->after)
 		/* the provider's clock tells whole seconds: the second of the claim counts */
 		holds = json_pointer(body, 0, rule->after, &node) &&
@@ -297,9 +169,9 @@ probe_judge_http(const struct probe_http_spec *spec, const struct probe_ask *ask
 	    json_scan(&doc, body, body_len, spec->result && spec->result[0] ? spec->result : NULL,
 		NULL) == 0)
 		read = &doc;
-	landed = rule_holds(spec, &spec->landed, ask, status, read);
-	failed = rule_holds(spec, &spec->failed, ask, status, read);
-	absent = rule_holds(spec, &spec->absent, ask, status, read);
+	landed = rule_holds(&spec->landed, ask, status, read);
+	failed = rule_holds(&spec->failed, ask, status, read);
+	absent = rule_holds(&spec->absent, ask, status, read);
 	if (landed + failed + absent > 1) {
 		*ret_reason = xasprintf("HTTP %ld fits several rules", status);
 	} else if (landed + failed + absent == 0) {

@@ -97,38 +97,6 @@ START_TEST(what_can_mean_nothing_does_not_load)
 }
 END_TEST
 
-static void
-filled(const char *template, bool encode, const char *want)
-{
-	struct probe_http_spec *spec = good(WHOLE);
-	struct buf out = {0};
-	char *why = NULL;
-	bool ok = probe_judge_fill(spec, template, encode, NULL, &ask, &out, &why);
-
-	ck_assert_msg(ok == (want != NULL), "%s: %s", template, why ? why : buf_str(&out));
-	if (want)
-		ck_assert_str_eq(buf_str(&out), want);
-	free(why);
-	buf_free(&out);
-	probe_http_spec_unref(spec);
-}
-
-START_TEST(placeholders_are_filled_in_and_encoded_for_urls)
-{
-	filled("{provider_key}={effect}", true,
-	    "00000000-0000-0000-0000-000000000000=00000000-0000-0000-0000-000000000000");
-	filled("/{key}?n={namespace}&t={tool}&a={attempt}", true,
-	    "/refund%3A1042%2F3%20%C3%A9?n=payments&t=refund&a=2");
-	filled("{key}", false, "refund:1042/3 \xc3\xa9");
-	filled("{/order}-{/a/b/c}-{/a/b/n}", true, "1042-x%20y-100");
-	filled("{/line}", true, "3%0A4");
-	filled("{/line}", false, NULL); /* would end a header's line */
-	filled("{/a/b/o}", true, NULL);
-	filled("{/a/b}", true, NULL);
-	filled("{/nobody}", true, NULL);
-}
-END_TEST
-
 static struct probe_answer
 judged(const char *text, long status, const char *body, char **ret_reason)
 {
@@ -291,7 +259,6 @@ main(void)
 	TCase *tc = tap_case("probe_http");
 
 	tcase_add_test(tc, what_can_mean_nothing_does_not_load);
-	tcase_add_test(tc, placeholders_are_filled_in_and_encoded_for_urls);
 	tcase_add_test(tc, only_an_answer_that_fits_one_rule_is_a_verdict);
 	tcase_add_test(tc, landed_may_be_tied_to_a_time_after_the_claim);
 	tcase_add_test(tc, the_result_is_cut_out_raw);
