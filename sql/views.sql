@@ -16,3 +16,6 @@ from effect.event e;
 
 create or replace view effect.incidents as
 select * from effect.history where incident;
+
+create or replace view effect.turns as
+select t.namespace, t.tool, t.run, t.turn, t.grants, t.asks, t.refused, t.first_at, t.due_at from effect.turn t;

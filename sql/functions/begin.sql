@@ -119,7 +119,10 @@ begin
   end loop;
 
   foreach v_i in array v_rest loop
-    return query select v_i, o.* from effect.begin_one(p_id[v_i], p_policy[v_i], p_key[v_i], p_fingerprint[v_i],
+    return query select v_i, o.answer, o.attempt, o.token, o.lease_until, o.lease_ms, o.protected_until, o.on_error, o.state,
+      o.claimed_at, o.since, o.next_probe_at, o.owner, o.outcome, o.decided_by, o.done_at, o.result, o.result_state,
+      o.result_bytes, o.result_sha256, o.kept, o.budget, o.budget_max
+    from effect.begin_one(p_id[v_i], p_policy[v_i], p_key[v_i], p_fingerprint[v_i],
       p_token[v_i], p_request[v_i], p_lease_ms[v_i], p_owner[v_i], p_run[v_i], p_step[v_i], p_turn[v_i], p_kept[v_i],
       p_regrant[v_i], p_asked_at + effect.ms(p_within_ms[v_i]), p_resent[v_i], p_instance, p_boot) o;
   end loop;

@@ -1,14 +1,19 @@
 -- One begin, judged whole, in the one order of decisions. Looks by a plain read; what must change the row locks it without
 -- waiting, looks again, and answers `retry` if anything moved in between. p_not_after: nothing is granted later.
+--
+-- p_turn_id, p_business: budgets of a turn and the business guard, for effect.begin_guarded, which holds their locks; null is
+-- none. They judge new grants alone: whatever else an effect answers comes first. p_asked: its own asks counted so far.
 create or replace function effect.begin_one(
   p_id uuid, p_policy bigint, p_key text, p_fingerprint uuid, p_token uuid, p_request uuid, p_lease_ms integer,
   p_owner text, p_run text, p_step text, p_turn text, p_kept text, p_regrant boolean, p_not_after timestamptz,
-  p_resent boolean, p_instance uuid, p_boot uuid,
+  p_resent boolean, p_instance uuid, p_boot uuid, p_turn_id uuid default null, p_asked integer default 0,
+  p_business uuid default null, p_again text default null,
   out answer text, out attempt integer, out token uuid, out lease_until timestamptz, out lease_ms bigint,
   out protected_until timestamptz, out on_error text, out state text, out claimed_at timestamptz,
   out since timestamptz, out next_probe_at timestamptz, out owner text, out outcome text, out decided_by text,
   out done_at timestamptz, out result text, out result_state text, out result_bytes bigint, out result_sha256 bytea,
-  out kept text, out budget text, out budget_max integer)
+  out kept text, out budget text, out budget_max integer, out twin uuid, out twin_key text, out window_ms bigint,
+  out granted boolean)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -19,6 +24,9 @@ declare
   v_seen effect.ledger;
   v_row effect.ledger;
   v_change text; -- what must be done to the row: claim, renew, regrant, lapse, grant
+  v_twin uuid;
+  v_twin_key text;
+  v_twin_attempt integer;
 begin
   select * into v_tool from effect.tool t where t.version = p_policy;
   if not found then
@@ -68,10 +76,27 @@ begin
     answer := 'late';
     return;
   end if;
+  if v_change in ('claim', 'renew', 'grant') and p_turn_id is not null
+    and not (v_change = 'grant' and v_seen.attempt - v_seen.base >= v_tool.max_attempts) then
+    -- (An attempt beyond max_attempts is an operator's word, which no turn's budget overrules.)
+    select * into budget, budget_max from effect.turn_spent(v_tool, p_turn_id, p_asked);
+    if budget is not null then
+      answer := 'exhausted';
+      v_change := null;
+    end if;
+  end if;
+  if v_change in ('claim', 'renew', 'grant') and p_business is not null then
+    select * into v_twin, v_twin_key, v_twin_attempt from effect.twin(p_id, p_business, v_tool.business_window_ms, v_now);
+    if v_twin is not null and v_tool.on_business_duplicate = 'hold' and p_again is null then
+      answer := 'held';
+      v_change := null;
+      perform effect.note_refused(v_twin, v_twin_attempt, 'held', p_key);
+    end if;
+  end if;
   if v_change = 'claim' then
     answer := effect.claim(p_id, p_policy, p_key, p_fingerprint, p_token, p_request, coalesce(p_lease_ms,
       v_tool.lease_ms), p_owner, p_run, p_step, p_turn, p_kept, p_instance, p_boot, v_now, v_tool.keep_key_ms,
-      p_resent);
+      p_resent, p_business);
     if answer <> 'run' then
       state := 'pending';
       return;
@@ -90,7 +115,7 @@ begin
     else
       perform effect.grant(v_row, v_change, p_policy, p_fingerprint, p_token, p_request,
         coalesce(p_lease_ms, v_tool.lease_ms), p_owner, p_run, p_step, p_turn, p_kept, p_instance, p_boot, v_now,
-        v_tool.keep_key_ms);
+        v_tool.keep_key_ms, p_business);
       answer := 'run';
     end if;
   end if;
@@ -98,7 +123,17 @@ begin
   if v_change is not null then
     select * into v_seen from effect.ledger l where l.id = p_id;
   end if;
-  if answer in ('mismatch', 'unknown', 'escalated', 'exhausted') then
+  granted := answer = 'run' and v_change is distinct from 'regrant';
+  if granted or answer = 'held' then
+    twin := v_twin;
+    twin_key := v_twin_key;
+    window_ms := v_tool.business_window_ms;
+  end if;
+  if granted and twin is not null then
+    perform effect.note(p_id, 'duplicate', v_seen.attempt, format('of %s, %s', twin, twin_key) || coalesce(': ' || p_again, ''),
+      p_by => case when p_again is not null then 'caller' end);
+  end if;
+  if answer in ('mismatch', 'unknown', 'escalated', 'exhausted') and v_seen.id is not null then
     perform effect.note_refused(p_id, v_seen.attempt, answer);
   end if;
   attempt := v_seen.attempt;

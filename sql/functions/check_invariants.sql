@@ -75,4 +75,21 @@ as $$
   select 'event_is_of_an_attempt', e.effect, format('event %s speaks of attempt %s, the newest is %s', e.id, e.attempt, l.attempt)
   from effect.event e join effect.ledger l on l.id = e.effect
   where e.attempt > l.attempt
+  union all
+  select 'turn_counts_its_grants', (array_agg(l.id))[1], format('%s newest attempts of run %s, turn %s, counted %s', count(*), n.run, n.turn, n.grants)
+  from effect.turn n
+    join effect.tool t on t.namespace = n.namespace and t.name = n.tool and coalesce(t.turn_budget, t.turn_asks) is not null
+    join effect.ledger l on l.policy = t.version and l.turn = n.turn and coalesce(l.run, '') = n.run and l.claimed_at >= n.first_at
+  group by n.id
+  having count(*) > n.grants
+  union all
+  select 'turn_counts_are_not_negative', null, format('run %s, turn %s: %s grants, %s asks, %s refused', n.run, n.turn, n.grants, n.asks, n.refused)
+  from effect.turn n where least(n.grants, n.asks, n.refused) < 0
+  union all
+  select 'turn_is_of_its_names', null, format('%s is not the id of (%s, %s, %s, %s)', n.id, n.namespace, n.run, n.turn, n.tool)
+  from effect.turn n where n.id <> effect.turn_id(n.namespace, n.run, n.turn, n.tool)
+  union all
+  select 'business_only_where_guarded', l.id, 'has a business key, and its policy has no guard'
+  from effect.ledger l join effect.tool t on t.version = l.policy
+  where l.business is not null and t.on_business_duplicate is null
 $$;

@@ -3,7 +3,7 @@
 create or replace function effect.claim(
   p_id uuid, p_policy bigint, p_key text, p_fingerprint uuid, p_token uuid, p_request uuid, p_lease_ms bigint,
   p_owner text, p_run text, p_step text, p_turn text, p_kept text, p_instance uuid, p_boot uuid,
-  p_now timestamptz, p_keep_key_ms bigint, p_resent boolean default false) returns text
+  p_now timestamptz, p_keep_key_ms bigint, p_resent boolean default false, p_business uuid default null) returns text
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -19,11 +19,11 @@ begin
   end if;
   v_base := coalesce((select max(e.attempt) from effect.event e where e.effect = p_id), 0);
   insert into effect.ledger (id, token, fingerprint, request, instance, boot, policy, claimed_at, due_at, keep_until,
-    lease_until, attempt, base, state, key, owner, run, step, turn, kept)
+    lease_until, attempt, base, state, key, owner, run, step, turn, kept, business)
   values (p_id, p_token, p_fingerprint, p_request, case when p_request is not null then p_instance end,
     case when p_request is not null then p_boot end, p_policy, p_now, p_now + effect.ms(p_lease_ms),
     p_now + effect.ms(p_keep_key_ms), p_now + effect.ms(p_lease_ms), v_base + 1, v_base, 'pending', p_key,
-    p_owner, p_run, p_step, p_turn, p_kept)
+    p_owner, p_run, p_step, p_turn, p_kept, p_business)
   on conflict (id) do nothing;
   return case when found then 'run' else 'retry' end;
 end

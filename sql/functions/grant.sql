@@ -3,7 +3,7 @@
 create or replace function effect.grant(
   p_row effect.ledger, p_how text, p_policy bigint, p_fingerprint uuid, p_token uuid, p_request uuid,
   p_lease_ms bigint, p_owner text, p_run text, p_step text, p_turn text, p_kept text, p_instance uuid, p_boot uuid,
-  p_now timestamptz, p_keep_key_ms bigint) returns void
+  p_now timestamptz, p_keep_key_ms bigint, p_business uuid default null) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -23,7 +23,7 @@ begin
     instance = case when p_request is not null then p_instance end,
     boot = case when p_request is not null then p_boot end,
     claimed_at = p_now, lease_until = p_now + effect.ms(p_lease_ms), due_at = p_now + effect.ms(p_lease_ms),
-    owner = p_owner, run = p_run, step = p_step, turn = p_turn, kept = p_kept,
+    owner = p_owner, run = p_run, step = p_step, turn = p_turn, kept = p_kept, business = p_business,
     ended_at = null, since = null, deadline_at = null, done_at = null, probe_at = null, absent_at = null,
     evidence = null, result = null, result_bytes = null, result_sha256 = null, result_state = null, outcome = null,
     decided_by = null, lost = false, extended = false, noticed = false, notice_no = 0, notice_tries = 0, absent_n = 0,

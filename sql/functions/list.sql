@@ -3,7 +3,7 @@
 -- plans anew; done ones may scan: the caller sets a statement time-out.
 create or replace function effect.list(
   p_scope text, p_state text, p_tool text, p_namespace text, p_key_prefix text, p_older_than_ms bigint,
-  p_limit integer, p_before timestamptz, p_before_id uuid)
+  p_limit integer, p_before timestamptz, p_before_id uuid, p_business uuid default null)
 returns table (
   effect uuid, namespace text, tool text, key text, fingerprint uuid, state text, attempt integer, owner text,
   run text, step text, claimed_at timestamptz, lease_until timestamptz, since timestamptz, due_at timestamptz,
@@ -32,6 +32,7 @@ begin
     and (p_tool is null or t.name = p_tool)
     and (p_namespace is null or t.namespace = p_namespace)
     and (p_key_prefix is null or starts_with(l.key, p_key_prefix))
+    and (p_business is null or l.business = p_business)
     and (p_older_than_ms is null or l.claimed_at < v_now - effect.ms(p_older_than_ms))
     and (p_before is null or (l.claimed_at, l.id) < (p_before, p_before_id))
     and not effect.forgotten(l.state, l.keep_until, v_now)

@@ -7,3 +7,12 @@ as $$ select pg_catalog.uuid_hash_extended(p_id, 0) $$;
 create or replace function effect.lock_of(p_id uuid, p_request uuid) returns bigint
 language sql immutable parallel safe
 as $$ select pg_catalog.uuid_hash_extended(p_request, pg_catalog.uuid_hash_extended(p_id, 1)) $$;
+
+-- Whoever judges or counts a turn's budgets holds this one, whoever judges a business key the other; both to the commit.
+create or replace function effect.lock_of_turn(p_turn uuid) returns bigint
+language sql immutable parallel safe
+as $$ select pg_catalog.uuid_hash_extended(p_turn, 3) $$;
+
+create or replace function effect.lock_of_business(p_business uuid) returns bigint
+language sql immutable parallel safe
+as $$ select pg_catalog.uuid_hash_extended(p_business, 4) $$;

@@ -1,6 +1,8 @@
--- A begin that was told mismatch, unknown, escalated or exhausted leaves an event, at most one a minute for each
--- effect and decision: a loop gets a trace, not a flood. Two at the same instant: the second leaves none.
-create or replace function effect.note_refused(p_effect uuid, p_attempt integer, p_decision text) returns void
+-- A begin that was told mismatch, unknown, escalated, exhausted or held leaves an event, at most one a minute for each
+-- effect and decision: a loop gets a trace, not a flood. Two at the same instant: the second leaves none. What is held has
+-- no row: its event stands with its twin, and p_key says who it was.
+create or replace function effect.note_refused(
+  p_effect uuid, p_attempt integer, p_decision text, p_key text default null) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -10,10 +12,11 @@ begin
   end if;
   if exists (
     select from effect.event e
-    where e.effect = p_effect and e.kind = 'refused' and e.reason = p_decision
+    where e.effect = p_effect and e.kind = 'refused'
+      and (e.reason = p_decision or starts_with(e.reason, p_decision || ': '))
       and e.at > effect.now() - interval '1 minute') then
     return;
   end if;
-  perform effect.note(p_effect, 'refused', p_attempt, p_decision);
+  perform effect.note(p_effect, 'refused', p_attempt, concat_ws(': ', p_decision, p_key));
 end
 $$;

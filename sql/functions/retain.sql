@@ -1,6 +1,6 @@
 -- effect.retain: one bounded batch of ageing. Results past keep_result are dropped, keys past keep_key are forgotten. Only
 -- settled rows age; open ones are not even looked at. What must stay known of a forgotten row (its last token, where it
--- was released or had more than one attempt) goes to event first.
+-- was released or had more than one attempt) goes to event first. Turns that nobody has begun in for 30 days go, too.
 create or replace function effect.retain(p_rows_max integer, out dropped integer, out deleted integer)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -10,6 +10,7 @@ as $$
 declare
   v_now timestamptz;
   v_due uuid[];
+  v_turns uuid[];
 begin
   perform effect.enter(1, 1);
   v_now := effect.now();
@@ -35,5 +36,12 @@ begin
     result_state = case when l.result_state in ('kept', 'redacted') then 'expired' else l.result_state end
   where l.id = any (v_due);
   get diagnostics dropped = row_count;
+
+  -- Under its lock a turn is looked at once more: a begin may have come in between.
+  v_turns := array(
+    select d.id
+    from (select t.id from effect.turn t where t.due_at <= v_now order by t.due_at limit p_rows_max) as d
+    where pg_try_advisory_xact_lock(effect.lock_of_turn(d.id)));
+  delete from effect.turn t where t.id = any (v_turns) and t.due_at <= v_now;
 end
 $$;

@@ -19,14 +19,18 @@ create table effect.tool (
   escalate_after_ms bigint not null,
   keep_result_ms bigint not null,
   keep_key_ms bigint not null,
+  business_window_ms bigint,
   result_max bigint not null,
   max_attempts integer not null,
   absent_needed integer not null,
+  turn_budget integer,
+  turn_asks integer,
   has_probe boolean not null,
   namespace text not null,
   name text not null,
   on_error text not null check (on_error in ('unknown', 'failed', 'released')),
   on_unknown text not null check (on_unknown in ('probe', 'human')),
+  on_business_duplicate text check (on_business_duplicate in ('report', 'hold')),
   result_secret text,
   policy text not null,
   probe_backoff_ms bigint[] not null
@@ -40,6 +44,7 @@ create table effect.ledger (
   request uuid,
   instance uuid,
   boot uuid,
+  business uuid,
   policy bigint not null,
   claimed_at timestamptz not null,
   due_at timestamptz not null,
@@ -91,6 +96,9 @@ create table effect.ledger (
 create index ledger_open on effect.ledger (due_at) where done_at is null;
 create index ledger_settled on effect.ledger (due_at) where done_at is not null;
 
+-- Twins of the business guard. Few tools have one; no look-up by id implies the condition.
+create index ledger_business on effect.ledger (business, claimed_at) where business is not null;
+
 -- The history of everything off the happy path; append-only. `token` is the token that a grant or a deletion replaced.
 create table effect.event (
   id bigint generated always as identity primary key,
@@ -100,7 +108,7 @@ create table effect.event (
   attempt integer not null,
   incident boolean not null default false,
   kind text not null check (kind in ('refused', 'granted', 'regranted', 'unknown', 'lapsed', 'closed', 'probe', 'verdict',
-    'released', 'escalated', 'notified', 'resolved', 'late', 'orphan', 'not_told', 'expired')),
+    'released', 'escalated', 'notified', 'resolved', 'late', 'orphan', 'not_told', 'expired', 'duplicate')),
   decided_by text,
   outcome effect.outcome,
   reason text,
@@ -112,6 +120,23 @@ create table effect.event (
 );
 create index event_effect on effect.event (effect, id);
 create index event_incident on effect.event (at) where incident;
+
+-- What one tool was asked for and granted in one turn of a run: the budgets of its policy. `id` is effect.turn_id(). Only a
+-- holder of the advisory lock effect.lock_of_turn() writes a row, so that nobody waits for one. `refused` counts the begins
+-- that were told exhausted for the turn's sake.
+create table effect.turn (
+  id uuid primary key,
+  first_at timestamptz not null,
+  due_at timestamptz not null, -- it is forgotten then: 30 days after its last begin
+  grants integer not null,
+  asks integer not null,
+  refused integer not null,
+  namespace text not null,
+  tool text not null,
+  run text not null,
+  turn text not null
+) with (fillfactor = 85);
+create index turn_due on effect.turn (due_at);
 
 -- Counts per minute, tool and decision, added up from all daemons; log2 histograms of milliseconds.
 create table effect.stat (

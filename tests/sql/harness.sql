@@ -157,6 +157,37 @@ begin
 end
 $$;
 
+-- begin_guarded: as begin, and business (any text), again, counted; the turn is run and turn.
+create function effect_test.begin_guarded(p jsonb) returns jsonb
+language plpgsql as $$
+declare
+  v_rows jsonb[];
+begin
+  with a as (
+    select array_agg(effect_test.id_of(j) order by n) as id,
+      array_agg((select t.version from effect_test.tool t where t.name = coalesce(j ->> 'tool', 'probed')
+        and t.namespace = coalesce(j ->> 'ns', 'default')) order by n) as policy,
+      array_agg(j ->> 'key' order by n) as key,
+      array_agg(effect_test.uid(coalesce(j ->> 'fp', 'args')) order by n) as fp,
+      array_agg(coalesce((j ->> 'token')::uuid, gen_random_uuid()) order by n) as token,
+      array_agg((j ->> 'request')::uuid order by n) as request,
+      array_agg(j ->> 'run' order by n) as run, array_agg(j ->> 'turn' order by n) as turn,
+      array_fill(null::text, array[count(*)::int]) as nothing, array_fill(null::int, array[count(*)::int]) as no_lease,
+      array_agg(coalesce((j ->> 'regrant')::bool, false) order by n) as regrant,
+      array_agg(coalesce((j ->> 'within_ms')::int, 5000) order by n) as within_ms,
+      array_agg(coalesce((j ->> 'resent')::bool, false) order by n) as resent,
+      array_agg(effect_test.uid('business ' || (j ->> 'business')) order by n) as business,
+      array_agg(j ->> 'again' order by n) as again,
+      array_agg(coalesce((j ->> 'counted')::bool, false) order by n) as counted
+    from effect_test.entries(p))
+  select array_agg(to_jsonb(b)) into v_rows
+  from a, effect.begin_guarded(a.id, a.policy, a.key, a.fp, a.token, a.request, a.no_lease, a.nothing, a.run, a.nothing, a.turn,
+    a.nothing, a.regrant, a.within_ms, a.resent, a.business, a.again, a.counted, effect.now(),
+    effect_test.uid('instance'), effect_test.boot(1)) b;
+  return effect_test.answers(p, v_rows);
+end
+$$;
+
 -- complete: id or key/tool/ns; token, scope, policy, outcome, result (text, or null), bytes, sha256 (hex), redacted.
 create function effect_test.complete(p jsonb) returns jsonb
 language plpgsql as $$

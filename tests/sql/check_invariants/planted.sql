@@ -12,6 +12,9 @@ select effect_test.complete(effect_test.e('evidence', 't1')) \gset
 update effect.ledger set keep_until = effect.now(), due_at = effect.now() where key = 'renewed';
 select effect_test.begin(effect_test.e('renewed', 't2')) \gset
 update effect.ledger set keep_until = effect.now() + interval '30 d' where key = 'renewed';
+select effect_test.tool('turns', '{"turn_budget": 3, "business_window": "1h", "on_business_duplicate": "report"}') \gset
+select effect_test.begin_guarded(jsonb_agg(effect_test.e('turn ' || i, 't1', '{"tool": "turns", "run": "r", "turn": "1"}')))
+  from generate_series(1, 2) i \gset
 select is_empty('select * from effect.check_invariants()', 'a sound ledger has none');
 
 -- Plants, looks, undoes. Triggers and constraints are off while planting: this is about the check as a second witness.
@@ -59,7 +62,11 @@ insert into plants values
   ('counts_are_not_negative', $$ update effect.ledger set extra = -1 where key = 'pending' $$),
   ('request_only_while_pending', $$ update effect.ledger set request = gen_random_uuid() where key = 'done' $$),
   ('event_is_of_an_attempt',
-    $$ insert into effect.event (effect, at, attempt, kind) select id, effect.now(), 2, 'late' from effect.ledger where key = 'pending' $$);
+    $$ insert into effect.event (effect, at, attempt, kind) select id, effect.now(), 2, 'late' from effect.ledger where key = 'pending' $$),
+  ('turn_counts_its_grants', 'update effect.turn set grants = 1'),
+  ('turn_counts_are_not_negative', 'update effect.turn set asks = -1'),
+  ('turn_is_of_its_names', $$ update effect.turn set id = gen_random_uuid() $$),
+  ('business_only_where_guarded', $$ update effect.ledger set business = gen_random_uuid() where key = 'pending' $$);
 select is(pg_temp.plant(plant), invariant, format('found: %s (%s)', invariant, btrim(plant))) from plants;
 -- What the function can name, by its text: an arm that this does not know how to read is as bad as one without a plant.
 create temp view named as select m[1] as invariant

@@ -1,19 +1,20 @@
 -- Hot statements use indexes, whatever the size of the tables was when they were planned: sessions whose plans are cached
 -- while the tables are empty, or one page long, meet 1,000 and then 100,000 rows (1,000,000 with EFFECTD_TORTURE) before
 -- anybody analyzes; new sessions; new columns; and a planner that believes an index to be the worst of all ways. What is
--- counted is the sequential scans of ledger and event that a message took, and the rows it read of them.
+-- counted is the sequential scans of ledger, event and turn that a message took, and the rows it read of them.
 \set big 100000
 \getenv torture EFFECTD_TORTURE
 \if :{?torture}
 \set big 1000000
 \endif
+select effect_test.tool('guarded', '{"turn_budget": 2, "turn_asks": 9, "business_window": "1h", "on_business_duplicate": "hold"}') \gset
 -- no pg_temp: it is gone with the session
 create schema plans;
 create function plans.scans() returns bigint language sql as $$
-  select coalesce(sum(seq_scan), 0)::bigint from pg_stat_xact_user_tables where schemaname = 'effect' and relname in ('ledger', 'event') $$;
+  select coalesce(sum(seq_scan), 0)::bigint from pg_stat_xact_user_tables where schemaname = 'effect' and relname in ('ledger', 'event', 'turn') $$;
 create function plans.rows_read() returns bigint language sql as $$
   select coalesce(sum(idx_tup_fetch + seq_tup_read), 0)::bigint from pg_stat_xact_user_tables
-  where schemaname = 'effect' and relname in ('ledger', 'event') $$;
+  where schemaname = 'effect' and relname in ('ledger', 'event', 'turn') $$;
 
 -- One message about each of some keys, in one call. The helpers of harness.sql for verdict and resolve look into the ledger
 -- themselves, under settings of their own, so these are called directly.
@@ -23,6 +24,8 @@ declare
   v_n integer := cardinality(p_keys);
   v_1 jsonb := (select jsonb_agg(effect_test.e(k, 't1')) from unnest(p_keys) k);
   v_2 jsonb := (select jsonb_agg(effect_test.e(k, 't2')) from unnest(p_keys) k);
+  v_guarded jsonb := (select jsonb_agg(effect_test.e(k, 't1', jsonb_build_object('tool', 'guarded', 'run', 'r', 'turn', k, 'business', k)))
+    from unnest(p_keys) k);
   v_none text[] := array_fill(null::text, array[v_n]);
   v_no_sizes bigint[] := array_fill(null::bigint, array[v_n]);
   v_no_hashes bytea[] := array_fill(null::bytea, array[v_n]);
@@ -33,6 +36,10 @@ begin
     when 'begin again' then perform effect_test.begin(v_2);
     when 'begin twice in a batch' then perform effect_test.begin(v_1 || v_2);
     when 'begin, sent again' then perform effect_test.begin((select jsonb_agg(j || '{"resent": true}') from jsonb_array_elements(v_1) j));
+    when 'begin guarded' then perform effect_test.begin_guarded(v_guarded);
+    when 'begin guarded, twins' then
+      perform effect_test.begin_guarded((select jsonb_agg(j || jsonb_build_object('key', 'twin of ' || (j ->> 'key'), 'again', a, 'token', gen_random_uuid()))
+        from jsonb_array_elements(v_guarded) j, unnest(array[null, 'two']) a));
     when 'complete' then perform effect_test.complete(v_1);
     when 'complete failed' then perform effect_test.complete((select jsonb_agg(j || '{"outcome": "failed"}') from jsonb_array_elements(v_1) j));
     when 'complete attempt 2 failed' then
@@ -63,6 +70,8 @@ begin
     when 'open_counts' then perform effect.open_counts();
     when 'list open' then perform effect.list(null, s, null, null, null, null, 50, null, null)
       from unnest(array['pending', 'unknown', 'escalated']) s;
+    when 'list business' then perform effect.list(null, null, 'guarded', 'default', null, null, 50, null, null,
+      effect_test.uid('business ' || p_keys[1]));
     when 'a minute later' then perform effect_test.advance('61 s');
     when 'an hour later' then perform effect_test.advance('1 h');
     when 'two months later' then perform effect_test.advance('60 d');
@@ -78,6 +87,7 @@ insert into plans.step (message, before) values
   ('begin again', '{begin}'), ('begin again', '{begin, release}'), ('begin again', '{begin, unknown}'),
   ('begin again', '{begin, complete}'), ('begin again', '{begin, a minute later}'), ('begin, sent again', '{begin}'),
   ('begin again', '{begin, complete, two months later}'),
+  ('begin guarded', '{}'), ('begin guarded, twins', '{begin guarded}'), ('list business', '{begin guarded}'),
   ('complete', '{begin}'), ('complete', '{begin, complete}'), ('complete', '{begin, unknown}'),
   ('complete', '{begin, release, begin again}'), ('complete failed', '{begin}'), ('complete failed', '{begin, complete}'),
   ('complete attempt 2 failed', '{begin, release, begin again}'), ('complete', '{begin, release}'),
@@ -129,7 +139,7 @@ $$;
 -- (effect.list may scan a small table, as it is planned anew at every call)
 create function plans.verdict(p_round text) returns setof text language sql as $$
   select is(max(o.scans), 0::bigint, format('%s: %s%s', p_round, s.message, ' after ' || nullif(array_to_string(s.before, ', '), '')))
-  from plans.seen o join plans.step s using (n) where o.round = p_round and (s.message <> 'list open' or p_round ~ 'many|grown from nothing')
+  from plans.seen o join plans.step s using (n) where o.round = p_round and (s.message !~ '^list' or p_round ~ 'many|grown from nothing')
   group by s.n, s.message, s.before order by s.n
 $$;
 
@@ -247,9 +257,9 @@ select plans.verdict('indexes are dear');
 -- And in none of them does a message walk an index: it reads the rows it is about. A sweep also reads those that the steps
 -- before left to it, a complete of nobody the incidents of the last minute, of which the steps make many, and so on.
 select cmp_ok(max(o.rows_read), '<', 400::bigint, format('%s%s reads few rows', s.message, ' after ' || nullif(array_to_string(s.before, ', '), '')))
-from plans.seen o join plans.step s using (n) where s.message not in ('open_counts', 'list open', 'sweep', 'complete of nobody', 'forget_events')
+from plans.seen o join plans.step s using (n) where s.message not in ('open_counts', 'list open', 'list business', 'sweep', 'complete of nobody', 'forget_events')
 group by s.n, s.message, s.before order by s.n;
-select cmp_ok(max(o.rows_read), '<', case when s.message ~ 'open' then 5000 + :big / 10 else 10000 end::bigint, format('%s%s reads no more rows than it must', s.message, ' after ' || nullif(array_to_string(s.before, ', '), '')))
-from plans.seen o join plans.step s using (n) where o.round ~ 'many' and s.message in ('open_counts', 'list open', 'sweep', 'complete of nobody', 'forget_events')
+select cmp_ok(max(o.rows_read), '<', case when s.message ~ 'open' then 5000 + :big / 10 when s.message ~ 'business' then 400 else 10000 end::bigint, format('%s%s reads no more rows than it must', s.message, ' after ' || nullif(array_to_string(s.before, ', '), '')))
+from plans.seen o join plans.step s using (n) where o.round ~ 'many' and s.message in ('open_counts', 'list open', 'list business', 'sweep', 'complete of nobody', 'forget_events')
 group by s.n, s.message, s.before order by s.n;
 select * from finish();
