@@ -24,7 +24,8 @@ begin
     boot = case when p_request is not null then p_boot end,
     claimed_at = p_now, lease_until = p_now + effect.ms(p_lease_ms), due_at = p_now + effect.ms(p_lease_ms),
     owner = p_owner, run = p_run, step = p_step, turn = p_turn, kept = p_kept, business = p_business,
-    ended_at = null, since = null, deadline_at = null, done_at = null, probe_at = null, absent_at = null,
+    ended_at = null, since = null, deadline_at = null, done_at = null, probe_at = null, probed_at = null,
+    absent_at = null,
     evidence = null, result = null, result_bytes = null, result_sha256 = null, result_state = null, outcome = null,
     decided_by = null, lost = false, extended = false, noticed = false, notice_no = 0, notice_tries = 0, absent_n = 0,
     tries = 0

@@ -16,12 +16,7 @@ begin
       when p_tool.has_probe then 'no probe could tell by the deadline' else 'there is no probe' end);
     task := 'escalated';
   elsif p_tool.has_probe and p_may_probe then
-    -- Should this probe's verdict never come, the row is due again when it could not come any more.
-    update effect.ledger l set
-      probe_no = l.probe_no + 1, tries = l.tries + 1, probe_at = v_now,
-      due_at = least(v_now + effect.ms(p_tool.probe_timeout_ms) + interval '5 seconds'
-        + effect.backoff(p_tool, l.tries + 1), l.deadline_at)
-    where l.id = p_row.id;
+    perform effect.take_probe(p_row, p_tool, 1);
     task := 'probe';
   elsif p_tool.has_probe then
     update effect.ledger l set due_at = least(v_now + interval '1 second' * (1 + random()), l.deadline_at)

@@ -2,11 +2,12 @@
 -- the probe was taken and nobody was asked: unasked (no room now: its turn comes again in a moment) and unstarted (it could
 -- not be started, for this reason: a step of the back-off).
 -- answer: ok (the row was decided or its probe counted) | event (kept, nothing changed) | conflict (an earlier attempt
--- landed) | not_found | retry.
+-- landed) | not_found | retry. counts: it is an absent that counts, the absent_n-th in a row of absent_needed; why: in words.
 create or replace function effect.verdict(
   p_id uuid[], p_attempt integer[], p_probe_no integer[], p_verdict text[], p_reason text[], p_result text[],
   p_result_bytes bigint[], p_result_sha256 bytea[], p_redacted boolean[])
-returns table (ord integer, answer text, state text, outcome text)
+returns table (
+  ord integer, answer text, state text, outcome text, counts boolean, absent_n integer, absent_needed integer, why text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off

@@ -1,10 +1,9 @@
--- One verdict, judged whole. `landed` and `failed` are final, whichever probe of the attempt says so. An `absent` counts
--- only on an unknown row, from the newest probe, started at least `settle` after the attempt's end and after the absent
--- counted before; `absent_needed` of them in a row release. Everything else only moves the next probe.
+-- One verdict: judged by effect.judge_verdict under the row's lock, and done.
 create or replace function effect.verdict_one(
   p_id uuid, p_attempt integer, p_probe_no integer, p_verdict text, p_reason text, p_result text, p_bytes bigint,
   p_sha256 bytea, p_redacted boolean,
-  out answer text, out state text, out outcome text)
+  out answer text, out state text, out outcome text, out counts boolean, out absent_n integer, out absent_needed integer,
+  out why text)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -14,6 +13,7 @@ declare
   v_standing text;
   v_row effect.ledger;
   v_tool effect.tool;
+  v_judged record;
   v_outcome effect.outcome := case p_verdict when 'landed' then 'succeeded' when 'failed' then 'failed' end;
   v_text text := case when v_outcome is not null and p_bytes is null then coalesce(p_result, 'null') end;
   v_kind text := case when p_verdict in ('inconclusive', 'unstarted') then 'probe' else 'verdict' end;
@@ -36,35 +36,32 @@ begin
   answer := 'event';
   if p_verdict = 'unasked' then
     update effect.ledger l set
-      tries = greatest(l.tries - 1, 0), due_at = least(effect.now() + interval '1 second' * (1 + random()), l.deadline_at)
+      tries = greatest(l.tries - 1, 0), probed_at = effect.now(),
+      due_at = least(effect.now() + interval '1 second' * (1 + random()), l.deadline_at)
     where l.id = p_id and l.attempt = p_attempt and l.state = 'unknown' and l.probe_no = p_probe_no;
     answer := case when found then 'ok' else 'event' end;
-  elsif p_attempt < v_row.attempt and p_verdict = 'landed' then
+    select l.state::text, l.outcome::text into state, outcome from effect.ledger l where l.id = p_id;
+    return;
+  end if;
+
+  v_judged := effect.judge_verdict(v_row, v_tool, p_attempt, p_probe_no = v_row.probe_no, v_row.probe_at, p_verdict);
+  if v_judged.act = 'earlier_landed' then
     perform effect.earlier_landed(v_row, v_tool, p_attempt, 'verdict', 'probe', p_reason, p_result, p_bytes, p_sha256,
       p_redacted);
     answer := 'conflict';
-  elsif p_attempt = v_row.attempt and v_row.state = 'unknown' and v_row.outcome is not null
-    and (v_outcome is not null or (p_probe_no = v_row.probe_no and p_verdict <> 'unstarted')) then
-    -- The caller reported `failed`; this is the one word it waited for.
-    perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason), p_by => 'probe',
-      p_outcome => v_outcome);
-    if p_verdict = 'landed' then
-      perform effect.settle(v_row, v_tool, 'succeeded', 'probe', p_result, p_bytes, p_sha256, p_redacted);
-    else
-      perform effect.settle_reported(v_row, v_tool);
-    end if;
-    answer := 'ok';
-  elsif p_attempt = v_row.attempt and v_outcome is not null and v_row.state in ('unknown', 'escalated', 'released') then
+  elsif v_judged.act in ('settle', 'reported', 'evidence') then
     perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason), v_row.state = 'released',
       p_by => 'probe', p_outcome => v_outcome);
-    if v_outcome = 'failed' and v_row.evidence is not null then
+    if v_judged.act = 'reported' then
+      perform effect.settle_reported(v_row, v_tool);
+    elsif v_judged.act = 'evidence' then
       perform effect.settle_by_evidence(v_row, v_tool);
     else
       perform effect.settle(v_row, v_tool, v_outcome, 'probe', p_result, p_bytes, p_sha256, p_redacted);
     end if;
     answer := 'ok';
-  elsif p_attempt = v_row.attempt and v_row.state = 'unknown' and p_probe_no = v_row.probe_no then
-    perform effect.count_probe(v_row, v_tool, p_verdict, p_reason);
+  elsif v_judged.act in ('count', 'release') then
+    perform effect.count_probe(v_row, v_tool, p_verdict, p_reason, v_judged.act, v_judged.counts, v_judged.absent_n);
     answer := 'ok';
   elsif v_row.state = 'done' and v_row.decided_by = 'probe' and p_attempt = v_row.attempt and v_row.outcome = v_outcome
     and effect.same_result(v_row, p_result, p_bytes, p_sha256) then
@@ -76,5 +73,9 @@ begin
       p_max => effect.kept_max(v_tool), p_once => true);
   end if;
   select l.state::text, l.outcome::text into state, outcome from effect.ledger l where l.id = p_id;
+  counts := v_judged.counts;
+  absent_n := v_judged.absent_n;
+  absent_needed := v_tool.absent_needed;
+  why := v_judged.why;
 end
 $$;

@@ -55,6 +55,7 @@ create table effect.ledger (
   deadline_at timestamptz,
   done_at timestamptz,
   probe_at timestamptz,
+  probed_at timestamptz,
   absent_at timestamptz,
   evidence bigint,
   result_bytes bigint,

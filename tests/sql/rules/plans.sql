@@ -52,6 +52,10 @@ begin
     when 'peek' then perform effect.peek(v_ids);
     when 'policy_of' then perform effect.policy_of(v_ids);
     when 'sweep' then perform effect.sweep(1000, 1000, true);
+    when 'probe_now' then perform effect.probe_now(v_ids, v_none, array_fill(0, array[v_n]));
+    when 'probe_look' then perform effect.probe_look(v_ids, v_none);
+    when 'would' then perform effect.would(v_ids, v_none, array_fill(1, array[v_n]), array_fill(effect.now(), array[v_n]),
+      array_fill('absent'::text, array[v_n]));
     when 'verdict absent' then perform effect.verdict(v_ids, array_fill(1, array[v_n]), array_fill(1, array[v_n]),
       array_fill('absent'::text, array[v_n]), v_none, v_none, v_no_sizes, v_no_hashes, v_false);
     when 'verdict inconclusive' then perform effect.verdict(v_ids, array_fill(1, array[v_n]), array_fill(1, array[v_n]),
@@ -99,7 +103,8 @@ insert into plans.step (message, before) values
   ('get', '{begin, unknown, sweep}'), ('peek', '{begin}'), ('policy_of', '{begin}'),
   ('sweep', '{begin, a minute later}'), ('sweep', '{begin, unknown}'), ('sweep', '{begin, unknown, an hour later}'),
   ('sweep', '{begin, unknown, an hour later, sweep, a minute later}'),
-  ('verdict absent', '{begin, unknown, a minute later, sweep}'), ('verdict inconclusive', '{begin, unknown, sweep}'),
+  ('probe_now', '{begin, unknown}'), ('probe_now', '{begin, unknown, sweep}'), ('probe_now', '{begin}'), ('probe_look', '{begin}'),
+  ('would', '{begin, unknown}'), ('verdict absent', '{begin, unknown, a minute later, sweep}'), ('verdict inconclusive', '{begin, unknown, sweep}'),
   ('verdict landed', '{begin, unknown, sweep}'), ('verdict landed', '{begin, release, begin again}'),
   ('verdict landed', '{begin, complete}'), ('verdict landed', '{}'),
   ('resolve absent', '{begin, unknown}'), ('resolve landed', '{begin, unknown, an hour later, sweep}'),

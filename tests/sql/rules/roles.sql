@@ -26,6 +26,8 @@ insert into calls values
   ('list', $$ select * from effect.list(null, null, null, null, null, null, 10, null, null) $$),
     ('sweep', $$ select * from effect.sweep(1, 1, true) $$),
   ('verdict', $$ select * from effect.verdict('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}') $$),
+    ('probe_now', $$ select * from effect.probe_now('{}', '{}', '{}') $$),
+  ('probe_look', $$ select * from effect.probe_look('{}', '{}') $$), ('would', $$ select * from effect.would('{}', '{}', '{}', '{}', '{}') $$),
     ('peek', $$ select * from effect.peek('{}') $$),
   ('resolve', $$ select * from effect.resolve('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}') $$),
     ('policy_of', $$ select * from effect.policy_of('{}') $$),
