@@ -17,6 +17,7 @@ from world import name_of, tell  # noqa: E402
 TOOLS = [{'name': 't', 'result_max': 1000000, 'lease': '10m', 'max_attempts': 1000}]
 MAX_OUTPUT = 1 << 20
 MAX_INFLIGHT = 256
+DATABASE_CONNECTIONS, BATCH_MAX = 4, 256  # what the daemon has by default
 MIB = 1 << 20
 # the sanitizer keeps what was freed for a while
 SPARE_KB = 500000 if 'ASAN_OPTIONS' in os.environ else 0
@@ -71,8 +72,10 @@ def mute(daemon):
     for writer in writers:
         writer.join(30 * SLOW)
     ok(not any(writer.is_alive() for writer in writers), 'mute readers: and learn that it is over')
-    # half of max_output stops the reading; what was begun before may still come
-    bounded(daemon, before_kb, n * (MAX_OUTPUT // 2 + MAX_INFLIGHT * 110000) // 1024, 'mute readers')
+    # half of max_output stops the reading; what was begun before may still come, and each of the connections to the
+    # database may hold the rows of a whole batch
+    answers = n * MAX_INFLIGHT + DATABASE_CONNECTIONS * BATCH_MAX
+    bounded(daemon, before_kb, (n * MAX_OUTPUT // 2 + answers * 110000) // 1024, 'mute readers')
     served(daemon, 'after mute readers')
     for conn in mutes:
         conn.close()
