@@ -1,6 +1,6 @@
 /*
- * list: effects as a table that fits the terminal. One page unless --all is given, which follows
- * the cursors; each page is one request, so that no list holds up the daemon.
+ * list: effects, or incidents, as a table that fits the terminal. One page unless --all is given,
+ * which follows the cursors; each page is one request, so that no list holds up the daemon.
  */
 #include "alloc.h"
 #include "ask.h"
@@ -14,65 +14,93 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A kind of list: its array in the answer, and which member stands in which column. */
+struct view {
+	const char *name;
+	const struct table_column *columns;
+	const char *const *members;
+	size_t n;
+};
+
 /* The id stays whole, as it is what is pasted into the next command. */
-static const struct table_column columns[] = {{"STATE", 9, TABLE_WHOLE, false, 0},
+static const struct table_column effect_columns[] = {{"STATE", 9, TABLE_WHOLE, false, 0},
     {"TOOL", 0.15, TABLE_CUT, false, 0}, {"KEY", 0.3, TABLE_CUT, false, 0},
     {"TRY", 3, TABLE_WHOLE, true, 0}, {"CLAIMED", 24, TABLE_WHOLE, false, 110},
     {"OWNER", 0.1, TABLE_CUT, false, 130}, {"EFFECT", 36, TABLE_WHOLE, false, 0}};
-enum { STATE, TOOL, KEY, ATTEMPT, CLAIMED, OWNER, EFFECT };
+static const char *const effect_members[] = {
+    "state", "tool", "key", "attempt", "claimed_at", "owner", "effect"};
+static const struct view effects = {
+    "effects", effect_columns, effect_members, sizeof effect_columns / sizeof *effect_columns};
+
+static const struct table_column incident_columns[] = {{"AT", 24, TABLE_WHOLE, false, 110},
+    {"EVENT", 8, TABLE_WHOLE, false, 0}, {"TOOL", 0.1, TABLE_CUT, false, 0},
+    {"KEY", 0.2, TABLE_CUT, false, 0}, {"TRY", 3, TABLE_WHOLE, true, 0},
+    {"STATE", 9, TABLE_WHOLE, false, 130}, {"REASON", 0.2, TABLE_CUT, false, 150},
+    {"EFFECT", 36, TABLE_WHOLE, false, 0}};
+static const char *const incident_members[] = {
+    "at", "kind", "tool", "key", "attempt", "state", "reason", "effect"};
+static const struct view incidents = {"incidents", incident_columns, incident_members,
+    sizeof incident_columns / sizeof *incident_columns};
 
 /* What was gathered over the pages. */
 struct listing {
+	const struct view *view;
 	struct table *table; /* people */
-	struct buf effects;  /* --json: the elements, comma-joined */
+	struct buf elements; /* --json: comma-joined */
 	char *cursor;	     /* of the next page, owned; NULL = there is none */
 	size_t n;
 };
 
-static void
-add_row(struct listing *l, const struct ask_answer *page, uint32_t effect)
+/* Owned; NULL = absent. "done" says too little of an effect to an operator. */
+static char *
+cell_text(const struct view *view, const struct ask_answer *page, uint32_t element, size_t column)
 {
-	static const char *const names[] = {[TOOL] = "tool",
-	    [KEY] = "key",
-	    [CLAIMED] = "claimed_at",
-	    [OWNER] = "owner",
-	    [EFFECT] = "effect"};
-	char *state = ask_text(page, effect, "state"), *outcome = ask_text(page, effect, "outcome"),
-	     *text;
-	int64_t attempt;
+	char *text = ask_text(page, element, view->members[column]), *outcome;
+
+	if (view != &effects || strcmp(view->members[column], "state") || !text ||
+	    strcmp(text, "done"))
+		return text;
+	outcome = ask_text(page, element, "outcome");
+	if (!outcome)
+		return text;
+	free(text);
+	return outcome;
+}
+
+static void
+add_row(struct listing *l, const struct ask_answer *page, uint32_t element)
+{
+	int64_t number;
+	char *text;
 
 	table_row(l->table);
-	/* "done" says too little to an operator */
-	table_cell(l->table, STATE, outcome && state && !strcmp(state, "done") ? outcome : state);
-	for (size_t i = TOOL; i <= EFFECT; i++) {
-		if (!names[i])
+	for (size_t i = 0; i < l->view->n; i++) {
+		if (ask_int(page, element, l->view->members[i], &number)) {
+			table_cell_int(l->table, i, number);
 			continue;
-		text = ask_text(page, effect, names[i]);
+		}
+		text = cell_text(l->view, page, element, i);
 		table_cell(l->table, i, text);
 		free(text);
 	}
-	if (ask_int(page, effect, "attempt", &attempt))
-		table_cell_int(l->table, ATTEMPT, attempt);
-	free(state);
-	free(outcome);
 }
 
 static void
 add_page(struct listing *l, const struct ask_answer *page)
 {
-	uint32_t effects = json_member(&page->doc, page->result, "effects");
-	uint32_t effect = effects && page->doc.nodes[effects].n_children ? effects + 1 : 0;
+	uint32_t list = json_member(&page->doc, page->result, l->view->name);
+	uint32_t element = list && page->doc.nodes[list].n_children ? list + 1 : 0;
 	const char *raw;
 	size_t len;
 
-	for (; effect; effect = page->doc.nodes[effect].next) {
+	for (; element; element = page->doc.nodes[element].next) {
 		if (l->table) {
-			add_row(l, page, effect);
+			add_row(l, page, element);
 		} else {
-			raw = ask_raw(page, effect, &len);
-			if (l->effects.len > 0)
-				buf_add_char(&l->effects, ',');
-			buf_add(&l->effects, raw, len);
+			raw = ask_raw(page, element, &len);
+			if (l->elements.len > 0)
+				buf_add_char(&l->elements, ',');
+			buf_add(&l->elements, raw, len);
 		}
 		l->n++;
 	}
@@ -94,11 +122,11 @@ tell(const struct ctl *ctl, struct listing *l, bool told)
 			buf_add_char(&out, '\n');
 			fwrite(out.data, 1, out.len, stderr);
 		} else if (told && l->n == 0) {
-			fprintf(stderr, "effectctl: no such effects\n");
+			fprintf(stderr, "effectctl: no such %s\n", l->view->name);
 		}
 	} else if (told) {
-		buf_add_str(&out, "{\"effects\":[");
-		buf_add(&out, l->effects.data, l->effects.len);
+		buf_printf(&out, "{\"%s\":[", l->view->name);
+		buf_add(&out, l->elements.data, l->elements.len);
 		buf_add_str(&out, "],\"cursor\":");
 		if (l->cursor)
 			buf_json_string(&out, l->cursor, strlen(l->cursor));
@@ -163,12 +191,13 @@ ctl_list(struct ctl *ctl)
 		return CTL_USAGE;
 	if (usage_given(&set, "all") && !usage_given(&set, "limit"))
 		flag_find(&set, "limit")->value = "1000";
+	l.view = usage_given(&set, "incidents") ? &incidents : &effects;
 	if (!ctl->json)
-		l.table = table_new(columns, sizeof columns / sizeof *columns);
+		l.table = table_new(l.view->columns, l.view->n);
 	code = gather(ctl, &set, deadline_ms, &l);
 	if (code == CTL_OK || !ctl->json)
 		tell(ctl, &l, code == CTL_OK);
-	buf_free(&l.effects);
+	buf_free(&l.elements);
 	free(l.cursor);
 	return code;
 }

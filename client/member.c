@@ -17,7 +17,7 @@
 
 #define FILE_BYTES_MAX (256U << 20)
 
-enum member_kind { TEXT, INT, JSON };
+enum member_kind { TEXT, INT, JSON, FLAG };
 
 static const struct member {
 	const char *name;
@@ -170,6 +170,8 @@ add_member(const struct member *m, const char *value, struct buf *out, char **re
 			buf_json_member_raw(out, m->name, json.data, json.len);
 		else
 			code = CTL_INPUT;
+	} else if (m->kind == FLAG) {
+		buf_json_member_bool(out, m->name, true);
 	} else if (m->kind == INT) {
 		if (text_int(value, 0, INT64_MAX, &number)) {
 			buf_json_member_int(out, m->name, number);

@@ -11,7 +11,7 @@ select * from effect.effects where done_at is null order by claimed_at;
 
 create or replace view effect.history as
 select e.id, e.effect, e.at, e.kind, e.attempt, e.decided_by, e.outcome, e.reason, e.detail, e.evidence, e.incident,
-  e.result_bytes
+  e.result_bytes, e.scope, e.tool, e.key
 from effect.event e;
 
 create or replace view effect.incidents as

@@ -156,3 +156,18 @@ const struct batch_statement ledger_list = {
     .timeout_ms = LIST_STATEMENT_MS,
     .single = true,
 };
+
+const struct batch_statement ledger_incidents = {
+    .name = "incidents",
+    .sql = "select 1 as ord, 'ok'::text as answer, id, at, effect, namespace, tool, key, state, "
+	   "attempt, kind, decided_by, outcome, reason, result_text, result_bytes, result_sha256 "
+	   "from effect.incidents($1, $2, $3, $4, $5, $6, $7)",
+    .kind = BATCH_SLOW,
+    .n_columns = 7,
+    .columns = {PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_INT8, PGTYPE_INT4, PGTYPE_TIMESTAMPTZ,
+	PGTYPE_INT8},
+    .within_column = -1,
+    .resent_column = -1,
+    .timeout_ms = LIST_STATEMENT_MS,
+    .single = true,
+};

@@ -8,7 +8,7 @@
 
 #include "batch.h"
 
-/* The first two result columns of every statement but the list. */
+/* The first two result columns of every statement; the lists have them for form's sake. */
 enum { LEDGER_ORD, LEDGER_ANSWER, LEDGER_REST };
 
 enum ledger_begin_param {
@@ -167,5 +167,33 @@ enum ledger_list_param {
 	LIST_P_BEFORE_ID
 };
 extern const struct batch_statement ledger_list;
+
+enum ledger_incidents_param {
+	INCIDENTS_P_SCOPE,
+	INCIDENTS_P_TOOL,
+	INCIDENTS_P_NAMESPACE,
+	INCIDENTS_P_OLDER_THAN_MS,
+	INCIDENTS_P_LIMIT,
+	INCIDENTS_P_BEFORE,
+	INCIDENTS_P_BEFORE_ID
+};
+enum ledger_incident_column {
+	INCIDENT_ID = LEDGER_REST,
+	INCIDENT_AT,
+	INCIDENT_EFFECT,
+	INCIDENT_NAMESPACE,
+	INCIDENT_TOOL,
+	INCIDENT_KEY,
+	INCIDENT_STATE,
+	INCIDENT_ATTEMPT,
+	INCIDENT_KIND,
+	INCIDENT_BY,
+	INCIDENT_OUTCOME,
+	INCIDENT_REASON,
+	INCIDENT_RESULT_TEXT,
+	INCIDENT_RESULT_BYTES,
+	INCIDENT_RESULT_SHA256
+};
+extern const struct batch_statement ledger_incidents;
 
 #endif

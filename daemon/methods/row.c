@@ -39,3 +39,24 @@ row_object(struct buf *out, const struct batch_row *row, bool with_result)
 	}
 	buf_add_char(out, '}');
 }
+
+void
+row_incident(struct buf *out, const struct batch_row *row)
+{
+	buf_add_char(out, '{');
+	columns_instant(out, "at", row, INCIDENT_AT);
+	columns_uuid(out, "effect", row, INCIDENT_EFFECT);
+	columns_text(out, "namespace", row, INCIDENT_NAMESPACE);
+	columns_text(out, "tool", row, INCIDENT_TOOL);
+	columns_text(out, "key", row, INCIDENT_KEY);
+	columns_text(out, "state", row, INCIDENT_STATE);
+	columns_int4(out, "attempt", row, INCIDENT_ATTEMPT);
+	columns_text(out, "kind", row, INCIDENT_KIND);
+	columns_text(out, "by", row, INCIDENT_BY);
+	columns_text(out, "outcome", row, INCIDENT_OUTCOME);
+	columns_text(out, "reason", row, INCIDENT_REASON);
+	columns_text(out, "result_text", row, INCIDENT_RESULT_TEXT);
+	columns_int8(out, "result_bytes", row, INCIDENT_RESULT_BYTES);
+	columns_bytea(out, "result_sha256", row, INCIDENT_RESULT_SHA256);
+	buf_add_char(out, '}');
+}

@@ -92,4 +92,8 @@ as $$
   select 'business_only_where_guarded', l.id, 'has a business key, and its policy has no guard'
   from effect.ledger l join effect.tool t on t.version = l.policy
   where l.business is not null and t.on_business_duplicate is null
+  union all
+  select 'incident_is_told_to_its_own', e.effect, format('event %s is of (%s, %s, %s)', e.id, e.scope, e.tool, e.key)
+  from effect.event e join effect.ledger l on l.id = e.effect join effect.tool t on t.version = l.policy
+  where e.incident and e.tool is not null and (e.scope, e.tool, e.key) is distinct from (t.namespace, t.name, l.key)
 $$;

@@ -71,6 +71,8 @@ begin
     perform effect.note(p_row.id, 'late', p_row.attempt, 'reported after the release', true, p_by => 'caller',
       p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
       p_max => effect.kept_max(p_tool));
+  elsif p_row.evidence is not null then
+    perform effect.both_landed(p_row);
   elsif p_row.state in ('unknown', 'escalated') then
     perform effect.note(p_row.id, 'late', p_row.attempt, format('reported while %s', p_row.state), p_by => 'caller',
       p_outcome => p_outcome);

@@ -30,7 +30,7 @@ begin
     answer := 'not_found';
     if v_standing = 'gone' then
       perform effect.orphan(p_id, 0, p_outcome, p_result, p_bytes, p_sha256, 'complete for an effect that is gone',
-        p_policy is not null);
+        p_policy is not null, p_scope);
     end if;
     return;
   end if;
@@ -45,7 +45,7 @@ begin
   if v_standing = 'other' then
     answer := 'not_owner';
     perform effect.orphan(p_id, v_row.attempt, p_outcome, p_result, p_bytes, p_sha256, 'complete with an unknown token',
-      true);
+      true, p_scope);
     return;
   end if;
 

@@ -20,7 +20,7 @@ begin
     case when l.state = 'done' then l.result_left end,
     case when l.state = 'done' then l.result_bytes end, case when l.state = 'done' then l.result_sha256 end,
     l.keep_until, l.kept,
-    case when l.id is not null then effect.events(l.id, u.events) end
+    case when l.id is not null then effect.events(l.id, t.namespace, l.evidence, u.events) end
   from unnest(p_id, p_scope, p_events) with ordinality as u(id, scope, events, ord)
     left join lateral (
       select r.*, effect.result_now(r.result_state, r.due_at, effect.now()) as result_left

@@ -1,6 +1,7 @@
 -- effect.retain: one bounded batch of ageing. Results past keep_result are dropped, keys past keep_key are forgotten. Only
 -- settled rows age; open ones are not even looked at. What must stay known of a forgotten row (its last token, where it
--- was released or had more than one attempt) goes to event first. Turns that nobody has begun in for 30 days go, too.
+-- was released or had more than one attempt) goes to event first, and with it whose it was. Turns that nobody has begun in
+-- for 30 days go, too.
 create or replace function effect.retain(p_rows_max integer, out dropped integer, out deleted integer)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -23,8 +24,9 @@ begin
 
   -- By `= any`, and no join: planned on a small table a join may walk the whole primary key. Nor is there an `exists`: under an
   -- `or` that is planned as a hash of all events.
-  insert into effect.event (effect, token, at, attempt, kind)
-  select l.id, l.token, v_now, l.attempt, 'expired'
+  insert into effect.event (effect, token, at, attempt, kind, scope, tool, key)
+  select l.id, l.token, v_now, l.attempt, 'expired', (select t.namespace from effect.tool t where t.version = l.policy),
+    (select t.name from effect.tool t where t.version = l.policy), l.key
   from effect.ledger l
   where l.id = any (v_due) and effect.forgotten(l.state, l.keep_until, v_now)
     and (l.state = 'released' or (select true from effect.event e where e.effect = l.id limit 1));

@@ -100,7 +100,8 @@ create index ledger_settled on effect.ledger (due_at) where done_at is not null;
 -- Twins of the business guard. Few tools have one; no look-up by id implies the condition.
 create index ledger_business on effect.ledger (business, claimed_at) where business is not null;
 
--- The history of everything off the happy path; append-only. `token` is the token that a grant or a deletion replaced.
+-- The history of everything off the happy path; append-only. `token` is the token that a grant or a deletion replaced. An
+-- incident says whose it is, as it may outlive its row or never have had one: see effect.whose.
 create table effect.event (
   id bigint generated always as identity primary key,
   effect uuid not null,
@@ -117,10 +118,13 @@ create table effect.event (
   evidence text,
   result text,
   result_bytes bigint,
-  result_sha256 bytea
+  result_sha256 bytea,
+  scope text,
+  tool text,
+  key text
 );
 create index event_effect on effect.event (effect, id);
-create index event_incident on effect.event (at) where incident;
+create index event_incident on effect.event (at, id) where incident;
 
 -- What one tool was asked for and granted in one turn of a run: the budgets of its policy. `id` is effect.turn_id(). Only a
 -- holder of the advisory lock effect.lock_of_turn() writes a row, so that nobody waits for one. `refused` counts the begins

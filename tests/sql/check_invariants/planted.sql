@@ -66,7 +66,9 @@ insert into plants values
   ('turn_counts_its_grants', 'update effect.turn set grants = 1'),
   ('turn_counts_are_not_negative', 'update effect.turn set asks = -1'),
   ('turn_is_of_its_names', $$ update effect.turn set id = gen_random_uuid() $$),
-  ('business_only_where_guarded', $$ update effect.ledger set business = gen_random_uuid() where key = 'pending' $$);
+  ('business_only_where_guarded', $$ update effect.ledger set business = gen_random_uuid() where key = 'pending' $$),
+  ('incident_is_told_to_its_own',
+    $$ insert into effect.event (effect, at, attempt, kind, incident, scope, tool, key) select id, effect.now(), 1, 'late', true, 'foreign', 'probed', key from effect.ledger where key = 'pending' $$);
 select is(pg_temp.plant(plant), invariant, format('found: %s (%s)', invariant, btrim(plant))) from plants;
 -- What the function can name, by its text: an arm that this does not know how to read is as bad as one without a plant.
 create temp view named as select m[1] as invariant

@@ -17,7 +17,8 @@ select effect_test.complete(effect_test.e('a', 'nobody', '{"result": "\"orphan''
 select is((effect_test.get('{"key": "a"}') ->> 'events')::jsonb, '[{"at": "2030-01-01T00:00:01.000Z", "kind": "released", "attempt": 1, "by": "caller", "reason": "no \"route\"\n"},
   {"at": "2030-01-01T00:00:02.500Z", "kind": "granted", "attempt": 2}, {"at": "2030-01-01T00:00:02.500Z", "kind": "refused",
     "attempt": 2, "reason": "mismatch"},
-  {"at": "2030-01-01T00:00:02.500Z", "kind": "orphan", "attempt": 2, "by": "caller", "reason": "complete with an unknown token", "incident": true}]'::jsonb, 'its history, oldest first, instants with milliseconds');
+  {"at": "2030-01-01T00:00:02.500Z", "kind": "orphan", "attempt": 2, "by": "caller", "reason": "complete with an unknown token",
+    "outcome": "succeeded", "result_text": "\"orphan''s\"", "result_bytes": 10, "incident": true}]'::jsonb, 'its history, oldest first, instants with milliseconds');
 select is(jsonb_array_length((effect_test.get('{"key": "a", "events": 2}') ->> 'events')::jsonb), 2, 'the newest two');
 select is((effect_test.get('{"key": "a", "events": 2}') ->> 'events')::jsonb -> 1 ->> 'kind', 'orphan', 'ending with the newest');
 select is(effect_test.get('{"key": "a", "events": 0}') ->> 'events', '[]', 'none');
