@@ -110,6 +110,8 @@ forget_prepared(struct pgconn *c)
 	static const char *const classes[] = {"0A", "26", "3F", "42", "XX"};
 	const char *code = c->answer.sqlstate;
 
+	if (c->n_prepared == 0)
+		return; /* the statement's own doing: nothing was prepared here */
 	c->n_prepared = c->n_confirmed;
 	prepare_off |= !strcmp(code, "26000") || !strcmp(code, "42P05");
 	for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
@@ -438,11 +440,11 @@ text_hash(const char *text)
 }
 
 static bool
-send_whole(struct pgconn *c, const struct pgconn_statement *s, const int *binary)
+send_whole(struct pgconn *c, const struct pgconn_statement *s, const int *formats)
 {
 	char *marked = c->mark ? xasprintf("%s %s", c->mark, s->sql) : NULL;
 	bool sent = PQsendQueryParams(c->pq, marked ? marked : s->sql, s->n_params, s->types,
-	    s->values, s->lengths, binary, 1);
+	    s->values, s->lengths, formats, 1);
 
 	free(marked);
 	return sent;
@@ -452,17 +454,17 @@ send_whole(struct pgconn *c, const struct pgconn_statement *s, const int *binary
 static bool
 send_statement(struct pgconn *c, const struct pgconn_statement *s, unsigned *n_results)
 {
-	int binary[PGCONN_PARAMS_MAX];
+	int formats[PGCONN_PARAMS_MAX];
 	char name[NAME_BYTES_MAX];
 	bool known;
 
 	assert(s->n_params <= PGCONN_PARAMS_MAX);
 	for (int i = 0; i < s->n_params; i++)
-		binary[i] = 1;
+		formats[i] = !s->text;
 	++*n_results;
 	known = s->name && is_prepared(c, s->name);
 	if (!s->name || c->mark || prepare_off || (!known && c->n_prepared == PREPARED_MAX))
-		return send_whole(c, s, binary);
+		return send_whole(c, s, formats);
 	snprintf(name, sizeof name, "%s_%u_%08" PRIx32, s->name, c->generation, text_hash(s->sql));
 	if (!known) {
 		++*n_results;
@@ -470,7 +472,7 @@ send_statement(struct pgconn *c, const struct pgconn_statement *s, unsigned *n_r
 			return false;
 		c->prepared[c->n_prepared++] = s->name;
 	}
-	return PQsendQueryPrepared(c->pq, name, s->n_params, s->values, s->lengths, binary, 1);
+	return PQsendQueryPrepared(c->pq, name, s->n_params, s->values, s->lengths, formats, 1);
 }
 
 void

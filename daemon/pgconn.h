@@ -19,15 +19,15 @@
 
 struct pgconn;
 
-/* A statement of a call; parameters in binary, results in binary. Copied by libpq during
- * pgconn_call(). */
+/* A statement of a call; results in binary. Copied by libpq during pgconn_call(). */
 struct pgconn_statement {
 	const char *name; /* to prepare it under: static, one for each sql; NULL = not prepared */
 	const char *sql;
 	int n_params;
+	bool text; /* its parameters are text, and their types the server's to find; else binary */
 	Oid types[PGCONN_PARAMS_MAX];
 	const char *values[PGCONN_PARAMS_MAX]; /* NULL = null */
-	int lengths[PGCONN_PARAMS_MAX];
+	int lengths[PGCONN_PARAMS_MAX];	       /* of binary ones */
 };
 
 enum pgconn_end {

@@ -57,8 +57,8 @@ static struct pgpool_watch **watches; /* those of the slots */
 static void slot_try(struct slot *s);
 static void slot_check(struct slot *s);
 
-static const char *
-conninfo(void)
+const char *
+pgpool_conninfo(void)
 {
 	return strcmp(config->database, "embedded") ? config->database : embedded_conninfo();
 }
@@ -234,7 +234,7 @@ slot_try(struct slot *s)
 	if (!status.up && s->n > 0)
 		return; /* slot_ready() of the first one wakes the others */
 	s->state = CONNECTING;
-	s->conn = pgconn_new(conninfo(), -1, config->request_timeout_ms, &slot_handler, s);
+	s->conn = pgconn_new(pgpool_conninfo(), -1, config->request_timeout_ms, &slot_handler, s);
 }
 
 /* ---- the check of a new connection ---- */
@@ -284,7 +284,7 @@ slot_schema_misfit(struct slot *s, int version, enum schema_verdict verdict)
 		if (!migrating) {
 			migrating = true;
 			schema_migrate_start(
-			    *config->owner_database ? config->owner_database : conninfo(),
+			    *config->owner_database ? config->owner_database : pgpool_conninfo(),
 			    migrated_cb, NULL);
 		}
 		/* an earlier failure says more */
@@ -570,7 +570,7 @@ pgpool_start(const struct config *with, void (*changed)(void))
 		slots[i].timer = loop_timer_new(slot_timer_cb, &slots[i]);
 		watches[i] = &slots[i].watch;
 	}
-	pgpool_stall_start(watches, n_slots, conninfo, config->request_timeout_ms);
+	pgpool_stall_start(watches, n_slots, pgpool_conninfo, config->request_timeout_ms);
 	loop_timer_set(slots[0].timer, 0);
 }
 

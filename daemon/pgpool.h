@@ -29,6 +29,9 @@ struct pgpool_status {
 void pgpool_start(const struct config *config, void (*changed)(void));
 void pgpool_stop(void); /* closes all; in-flight batches end as lost */
 const struct pgpool_status *pgpool_status(void);
+/* Where the ledger is, for libpq and nobody else: it may hold a password. Between pgpool_start()
+ * and pgpool_stop(). */
+const char *pgpool_conninfo(void);
 
 /* A connection with nothing in flight, or NULL. The caller sends on it at once. */
 struct pgconn *pgpool_free_connection(void);

@@ -7,12 +7,14 @@
 #include "alloc.h"
 #include "probe_exec.h"
 #include "probe_http.h"
+#include "probe_sql.h"
 
 #include <stdlib.h>
 
 struct probe {
 	struct probe_exec *exec; /* one of them */
 	struct probe_http *http;
+	struct probe_sql *sql;
 	void (*done)(void *arg, const struct probe_answer *answer);
 	void *arg;
 };
@@ -38,9 +40,11 @@ probe_start(const struct probe_ask *ask, void (*done)(void *arg, const struct pr
 		p->exec = probe_exec_start(ask, probe_kind_done, p, ret_why);
 	else if (ask->http)
 		p->http = probe_http_start(ask, probe_kind_done, p, ret_why);
+	else if (ask->sql)
+		p->sql = probe_sql_start(ask, probe_kind_done, p, ret_why);
 	else
 		*ret_why = xstrdup("the tool has no probe on this host");
-	if (p->exec || p->http)
+	if (p->exec || p->http || p->sql)
 		return p;
 	free(p);
 	return NULL;
@@ -53,5 +57,7 @@ probe_cancel(struct probe *p)
 		probe_exec_cancel(p->exec);
 	if (p->http)
 		probe_http_cancel(p->http);
+	if (p->sql)
+		probe_sql_cancel(p->sql);
 	free(p);
 }

@@ -1,7 +1,7 @@
 /*
  * Asking the provider whether an attempt landed: one file a kind of probe (probe_exec.c,
- * probe_http.c), all ending in one upcall. What is run and who is asked comes from this host's
- * policy files only. Any error, and anything not understood, is `inconclusive`.
+ * probe_http.c, probe_sql.c), all ending in one upcall. What is run and who is asked comes from
+ * this host's policy files only. Any error, and anything not understood, is `inconclusive`.
  */
 #ifndef EFFECTD_PROBE_H
 #define EFFECTD_PROBE_H
@@ -14,6 +14,7 @@
 enum probe_verdict { PROBE_LANDED, PROBE_FAILED, PROBE_ABSENT, PROBE_INCONCLUSIVE };
 
 struct probe_http_spec;
+struct probe_sql_spec;
 
 /* What is asked. Borrowed during probe_start() only. */
 struct probe_ask {
@@ -21,6 +22,7 @@ struct probe_ask {
 	char *const *argv; /* exec: n_argv words */
 	size_t n_argv;
 	struct probe_http_spec *http;
+	struct probe_sql_spec *sql;
 
 	int64_t timeout_ms;
 	struct uuid effect; /* also the provider key */

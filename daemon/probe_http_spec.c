@@ -9,12 +9,11 @@
 #include "canon.h"
 #include "credential.h"
 #include "json.h"
+#include "probe_fault.h"
 #include "text.h"
 
 #include <assert.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,39 +22,8 @@
 
 struct parse {
 	struct probe_http_spec *spec;
-	char **ret_pointer, **ret_why;
+	struct probe_fault fault;
 };
-
-static bool fail(struct parse *p, const char *pointer, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* Always false. */
-static bool
-fail(struct parse *p, const char *pointer, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(p->ret_why, fmt, ap) < 0)
-		alloc_out_of_memory();
-	va_end(ap);
-	*p->ret_pointer = xstrdup(pointer);
-	return false;
-}
-
-static bool
-fail_unknown(struct parse *p, const char *pointer, const char *name, const char *const *names)
-{
-	size_t n = 0;
-	const char *nearest;
-
-	while (names[n])
-		n++;
-	nearest = text_nearest(name, names, n);
-	if (!nearest)
-		return fail(p, pointer, "unknown member '%s'", name);
-	return fail(p, pointer, "unknown member '%s', the nearest is '%s'", name, nearest);
-}
 
 static bool
 is_text(const cJSON *v)
@@ -74,7 +42,7 @@ check_template(struct parse *p, const char *pointer, const char *text, bool cred
 
 	if (probe_template_check(text, p->spec->credentials, n, &why))
 		return true;
-	fail(p, pointer, "%s", why);
+	probe_fault(&p->fault, pointer, "%s", why);
 	free(why);
 	return false;
 }
@@ -86,13 +54,13 @@ read_url(struct parse *p, const cJSON *v)
 	const char *host = text_http_host(url);
 
 	if (!host || strchr(url, ' '))
-		return fail(p, "/url",
+		return probe_fault(&p->fault, "/url",
 		    "must be a string, an http:// or https:// URL of at most %d bytes",
 		    TEXT_BYTES_MAX);
 	/* else a key could name the host that is asked, and gets the credentials */
 	if (strcspn(host, "/?#") > strcspn(host, "{}@"))
-		return fail(
-		    p, "/url", "must name its host without placeholders and without a user");
+		return probe_fault(&p->fault, "/url",
+		    "must name its host without placeholders and without a user");
 	if (!check_template(p, "/url", url, false))
 		return false;
 	p->spec->url = xstrdup(url);
@@ -105,13 +73,13 @@ read_credentials(struct parse *p, const cJSON *v)
 	const cJSON *item;
 
 	if (!cJSON_IsObject(v) || cJSON_GetArraySize(v) > PROBE_HTTP_CREDENTIALS_MAX)
-		return fail(p, "/credentials", "must be an object of at most %d files by name",
-		    PROBE_HTTP_CREDENTIALS_MAX);
+		return probe_fault(&p->fault, "/credentials",
+		    "must be an object of at most %d files by name", PROBE_HTTP_CREDENTIALS_MAX);
 	cJSON_ArrayForEach (item, v) {
 		struct probe_template_pair *pair = &p->spec->credentials[p->spec->n_credentials];
 
 		if (!is_text(item) || !credential_is_place(item->valuestring))
-			return fail(p, "/credentials",
+			return probe_fault(&p->fault, "/credentials",
 			    "'%s' must be an absolute path, or the name of a file in "
 			    "$CREDENTIALS_DIRECTORY",
 			    item->string);
@@ -128,7 +96,7 @@ read_headers(struct parse *p, const cJSON *v)
 	const cJSON *item;
 
 	if (!cJSON_IsObject(v) || cJSON_GetArraySize(v) > PROBE_HTTP_HEADERS_MAX)
-		return fail(p, "/headers", "must be an object of at most %d headers",
+		return probe_fault(&p->fault, "/headers", "must be an object of at most %d headers",
 		    PROBE_HTTP_HEADERS_MAX);
 	cJSON_ArrayForEach (item, v) {
 		struct probe_template_pair *pair = &p->spec->headers[p->spec->n_headers];
@@ -137,9 +105,10 @@ read_headers(struct parse *p, const cJSON *v)
 		if (len == 0 || len > 128 ||
 		    strspn(item->string,
 			"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != len)
-			return fail(p, "/headers", "'%s' is no name of a header", item->string);
+			return probe_fault(
+			    &p->fault, "/headers", "'%s' is no name of a header", item->string);
 		if (!is_text(item))
-			return fail(p, "/headers",
+			return probe_fault(&p->fault, "/headers",
 			    "'%s' must be a string without control characters", item->string);
 		if (!check_template(p, "/headers", item->valuestring, true))
 			return false;
@@ -157,12 +126,13 @@ read_statuses(struct parse *p, const char *pointer, struct probe_http_rule *rule
 
 	if (cJSON_IsArray(v) &&
 	    (cJSON_GetArraySize(v) < 1 || cJSON_GetArraySize(v) > PROBE_HTTP_STATUSES_MAX))
-		return fail(p, pointer, "'status' must be one number, or 1 to %d of them",
-		    PROBE_HTTP_STATUSES_MAX);
+		return probe_fault(&p->fault, pointer,
+		    "'status' must be one number, or 1 to %d of them", PROBE_HTTP_STATUSES_MAX);
 	for (; item; item = cJSON_IsArray(v) ? item->next : NULL) {
 		if (!cJSON_IsNumber(item) || item->valuedouble != floor(item->valuedouble) ||
 		    item->valuedouble < 200 || item->valuedouble > 599)
-			return fail(p, pointer, "'status' must be a number from 200 to 599");
+			return probe_fault(
+			    &p->fault, pointer, "'status' must be a number from 200 to 599");
 		rule->statuses[rule->n_statuses++] = (long)item->valuedouble;
 	}
 	return true;
@@ -192,7 +162,8 @@ read_value(struct parse *p, const char *pointer, struct probe_http_rule *rule, c
 	struct probe_http_value *value = &rule->values[rule->n_values];
 
 	if (!json_pointer_valid(v->string))
-		return fail(p, pointer, "'%s' in 'body' is no JSON pointer", v->string);
+		return probe_fault(
+		    &p->fault, pointer, "'%s' in 'body' is no JSON pointer", v->string);
 	if (cJSON_IsString(v)) {
 		if (!check_template(p, pointer, v->valuestring, false))
 			return false;
@@ -202,7 +173,7 @@ read_value(struct parse *p, const char *pointer, struct probe_http_rule *rule, c
 	    cJSON_IsNull(v)) {
 		value->text = print_value(v);
 	} else {
-		return fail(p, pointer,
+		return probe_fault(&p->fault, pointer,
 		    "'%s' in 'body' must be compared with a string, a number, true, false or null",
 		    v->string);
 	}
@@ -218,7 +189,7 @@ read_rule(struct parse *p, const char *pointer, struct probe_http_rule *rule, co
 	const cJSON *item, *value;
 
 	if (!cJSON_IsObject(v))
-		return fail(p, pointer, "must be an object");
+		return probe_fault(&p->fault, pointer, "must be an object");
 	cJSON_ArrayForEach (item, v) {
 		if (strcmp(item->string, "status") == 0) {
 			if (!read_statuses(p, pointer, rule, item))
@@ -226,7 +197,7 @@ read_rule(struct parse *p, const char *pointer, struct probe_http_rule *rule, co
 		} else if (strcmp(item->string, "body") == 0) {
 			if (!cJSON_IsObject(item) ||
 			    cJSON_GetArraySize(item) > PROBE_HTTP_VALUES_MAX)
-				return fail(p, pointer,
+				return probe_fault(&p->fault, pointer,
 				    "'body' must be an object of at most %d values by pointer",
 				    PROBE_HTTP_VALUES_MAX);
 			cJSON_ArrayForEach (value, item)
@@ -234,16 +205,17 @@ read_rule(struct parse *p, const char *pointer, struct probe_http_rule *rule, co
 					return false;
 		} else if (strcmp(item->string, "after") == 0) {
 			if (!cJSON_IsString(item) || !json_pointer_valid(item->valuestring))
-				return fail(p, pointer, "'after' must be a JSON pointer");
+				return probe_fault(
+				    &p->fault, pointer, "'after' must be a JSON pointer");
 			rule->after = xstrdup(item->valuestring);
 		} else {
-			return fail_unknown(p, pointer, item->string, names);
+			return probe_fault_unknown(&p->fault, pointer, item->string, names);
 		}
 	}
 	rule->given = true;
 	if (rule->n_statuses == 0 && rule->n_values == 0)
-		return fail(
-		    p, pointer, "must have a 'status' or a 'body', else every answer is one");
+		return probe_fault(&p->fault, pointer,
+		    "must have a 'status' or a 'body', else every answer is one");
 	return true;
 }
 
@@ -254,12 +226,12 @@ read_addresses(struct parse *p, const cJSON *v)
 
 	if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) < 1 ||
 	    cJSON_GetArraySize(v) > PROBE_HTTP_NETS_MAX)
-		return fail(p, "/addresses", "must be an array of 1 to %d addresses or networks",
-		    PROBE_HTTP_NETS_MAX);
+		return probe_fault(&p->fault, "/addresses",
+		    "must be an array of 1 to %d addresses or networks", PROBE_HTTP_NETS_MAX);
 	cJSON_ArrayForEach (item, v) {
 		if (!cJSON_IsString(item) ||
 		    !http_net_parse(item->valuestring, &p->spec->nets[p->spec->n_nets]))
-			return fail(p, "/addresses",
+			return probe_fault(&p->fault, "/addresses",
 			    "must hold addresses such as \"10.1.2.3\" or networks such as "
 			    "\"10.0.0.0/8\"");
 		p->spec->n_nets++;
@@ -288,17 +260,17 @@ read_member(struct parse *p, const cJSON *v)
 		return read_addresses(p, v);
 	if (strcmp(v->string, "result") == 0) {
 		if (!cJSON_IsString(v) || !json_pointer_valid(v->valuestring))
-			return fail(p, "/result", "must be a JSON pointer");
+			return probe_fault(&p->fault, "/result", "must be a JSON pointer");
 		spec->result = xstrdup(v->valuestring);
 		return true;
 	}
 	if (strcmp(v->string, "ca_file") == 0) {
 		if (!is_text(v) || v->valuestring[0] != '/')
-			return fail(p, "/ca_file", "must be an absolute path");
+			return probe_fault(&p->fault, "/ca_file", "must be an absolute path");
 		spec->ca_file = xstrdup(v->valuestring);
 		return true;
 	}
-	return fail_unknown(p, "", v->string, names);
+	return probe_fault_unknown(&p->fault, "", v->string, names);
 }
 
 static bool
@@ -307,7 +279,7 @@ read_all(struct parse *p, const cJSON *v)
 	const cJSON *credentials, *item;
 
 	if (!cJSON_IsObject(v))
-		return fail(p, "", "must be an object");
+		return probe_fault(&p->fault, "", "must be an object");
 	credentials = cJSON_GetObjectItemCaseSensitive(v, "credentials");
 	if (credentials && !read_credentials(p, credentials))
 		return false;
@@ -317,8 +289,8 @@ read_all(struct parse *p, const cJSON *v)
 		if (!read_member(p, item))
 			return false;
 	if (!p->spec->landed.given)
-		return fail(
-		    p, "", "'landed' is missing: what does the provider answer when it has it?");
+		return probe_fault(&p->fault, "",
+		    "'landed' is missing: what does the provider answer when it has it?");
 	p->spec->json = cJSON_PrintUnformatted(v);
 	if (!p->spec->json)
 		alloc_out_of_memory();
@@ -328,7 +300,7 @@ read_all(struct parse *p, const cJSON *v)
 struct probe_http_spec *
 probe_http_spec_parse(const cJSON *v, char **ret_pointer, char **ret_why)
 {
-	struct parse p = {.ret_pointer = ret_pointer, .ret_why = ret_why};
+	struct parse p = {.fault = {.ret_pointer = ret_pointer, .ret_why = ret_why}};
 
 	p.spec = xcalloc(1, sizeof *p.spec);
 	p.spec->refs = 1;

@@ -347,6 +347,7 @@ task_ask(struct task *t, const char *kept)
 	struct probe_ask ask = {.argv = t->policy->probe_exec.items,
 	    .n_argv = t->policy->probe_exec.n,
 	    .http = t->policy->probe_http,
+	    .sql = t->policy->probe_sql,
 	    .timeout_ms = o->probe_timeout_ms,
 	    .effect = o->effect,
 	    .ns = o->ns,

@@ -17,6 +17,7 @@
 enum tool_class { TOOL_READ, TOOL_OVERWRITE, TOOL_NATURAL, TOOL_ACCUMULATE, TOOL_IRREVERSIBLE };
 
 struct probe_http_spec;
+struct probe_sql_spec;
 
 /* A list of RFC 6901 pointers (or argv). */
 struct tool_list {
@@ -32,9 +33,9 @@ struct tool_list {
  * of pointers), lease, hold_max, settle, probe_timeout, escalate_after, keep_result, keep_key
  * (durations), probe_backoff (array of durations), max_attempts, absent_needed, result_max
  * (integers), on_error ("unknown", "failed", "released"), on_unknown ("probe", "human"). Only if
- * there is one: probe ({"exec": {"argv": [strings]}} or {"http": as in the file}). A duration is a
- * string `[0-9]{1,9}(ms|s|m|h|d)` in the largest unit that divides it, so 60 s is "1m", 24 h is
- * "1d", nothing is "0s".
+ * there is one: probe ({"exec": {"argv": [strings]}}, or {"http": ...} or {"sql": ...} as in the
+ * file). A duration is a string `[0-9]{1,9}(ms|s|m|h|d)` in the largest unit that divides it, so 60
+ * s is "1m", 24 h is "1d", nothing is "0s".
  */
 struct tool_policy {
 	unsigned refs;
@@ -51,12 +52,13 @@ struct tool_policy {
 	size_t n_probe_backoff;
 	int32_t max_attempts, absent_needed;
 	int64_t result_max_bytes;
-	const char *on_error;	     /* "unknown", "failed", "released" */
-	const char *on_unknown;	     /* "probe", "human" */
-	struct tool_list probe_exec; /* argv; n = 0: no exec probe */
+	const char *on_error;		    /* "unknown", "failed", "released" */
+	const char *on_unknown;		    /* "probe", "human" */
+	struct tool_list probe_exec;	    /* argv; n = 0: no exec probe */
 	struct probe_http_spec *probe_http; /* NULL: no http probe */
-	char *json;		     /* secrets are pointers only */
-	int64_t version;	     /* digest_policy_version(ns, name, json) */
+	struct probe_sql_spec *probe_sql;   /* NULL: no sql probe */
+	char *json;			    /* secrets are pointers only */
+	int64_t version;		    /* digest_policy_version(ns, name, json) */
 	struct tool_policy
 	    *version_next; /* tool.c's: the chain that tool_by_version() looks through */
 };

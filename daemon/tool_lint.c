@@ -8,6 +8,7 @@
 #include "alloc.h"
 #include "json.h"
 #include "probe_http_spec.h"
+#include "probe_sql_spec.h"
 #include "tool_policy.h"
 
 #include <stdarg.h>
@@ -120,6 +121,18 @@ lint_key(struct lint *l)
 }
 
 static void
+lint_probe_sql(struct lint *l, const struct probe_sql_spec *spec)
+{
+	if (!probe_sql_spec_tied(spec))
+		found(l, "landed_untied", "/probe/sql/params",
+		    "no param is the provider key, the key or the time of the claim: a row of an "
+		    "earlier effect may be found");
+	if (spec->on_standby)
+		found(l, "absent_on_standby", "/probe/sql/database",
+		    "a standby may answer, and one that lags does not have what landed");
+}
+
+static void
 lint_probe(struct lint *l)
 {
 	const struct tool_policy *p = l->policy;
@@ -132,6 +145,8 @@ lint_probe(struct lint *l)
 		found(l, "landed_untied", "/probe/http/landed",
 		    "neither the provider key nor a time after the claim ties 'landed' to this "
 		    "effect: an earlier one may be found");
+	if (p->probe_sql != NULL)
+		lint_probe_sql(l, p->probe_sql);
 	if (tool_policy_has_probe(p)) {
 		if (strcmp(p->on_unknown, "human") == 0)
 			found(l, "probe_unused", "/on_unknown",

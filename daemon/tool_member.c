@@ -10,6 +10,7 @@
 #include "json.h"
 #include "limits.h"
 #include "probe_http_spec.h"
+#include "probe_sql_spec.h"
 #include "text.h"
 
 #include <assert.h>
@@ -264,20 +265,38 @@ read_argv(struct tool_member_parse *p, const cJSON *v)
 	return true;
 }
 
+/* `read`: the kind's spec was. Takes the texts. */
+static bool
+read_spec(struct tool_member_parse *p, bool read, const char *kind, char *below, char *why)
+{
+	char *pointer;
+
+	if (!read) {
+		pointer = xasprintf("/probe/%s%s", kind, below);
+		tool_member_fail(p, pointer, "%s", why);
+		free(pointer);
+	}
+	free(below);
+	free(why);
+	return read;
+}
+
 static bool
 read_http(struct tool_member_parse *p, const cJSON *v)
 {
-	char *below = NULL, *why = NULL, *pointer;
+	char *below = NULL, *why = NULL;
 
 	p->policy->probe_http = probe_http_spec_parse(v, &below, &why);
-	if (p->policy->probe_http != NULL)
-		return true;
-	pointer = xasprintf("/probe/http%s", below);
-	tool_member_fail(p, pointer, "%s", why);
-	free(pointer);
-	free(below);
-	free(why);
-	return false;
+	return read_spec(p, p->policy->probe_http != NULL, "http", below, why);
+}
+
+static bool
+read_sql(struct tool_member_parse *p, const cJSON *v)
+{
+	char *below = NULL, *why = NULL;
+
+	p->policy->probe_sql = probe_sql_spec_parse(v, &below, &why);
+	return read_spec(p, p->policy->probe_sql != NULL, "sql", below, why);
 }
 
 static bool
@@ -297,8 +316,7 @@ read_probe(struct tool_member_parse *p, const struct tool_policy_member *m, cons
 	case 1:
 		return read_http(p, kind);
 	case 2:
-		return tool_member_fail(
-		    p, "/probe", "this version does not have %s probes", kind->string);
+		return read_sql(p, kind);
 	default:
 		return fail_unknown(p, "/probe", kind->string, kinds, 3);
 	}

@@ -10,6 +10,7 @@
 #include "alloc.h"
 #include "json.h"
 #include "probe_http_spec.h"
+#include "probe_sql_spec.h"
 #include "tool_member.h"
 
 #include <assert.h>
@@ -81,12 +82,14 @@ check_probe(struct tool_member_parse *p)
 	const struct tool_policy *policy = p->policy;
 	char *why = NULL;
 
-	if (policy->probe_http == NULL ||
-	    probe_http_spec_keeps(policy->probe_http, policy->keep.items, policy->keep.n, &why))
-		return true;
-	tool_member_fail(p, "/probe/http", "%s", why);
+	if (policy->probe_http != NULL &&
+	    !probe_http_spec_keeps(policy->probe_http, policy->keep.items, policy->keep.n, &why))
+		tool_member_fail(p, "/probe/http", "%s", why);
+	else if (policy->probe_sql != NULL &&
+	    !probe_sql_spec_keeps(policy->probe_sql, policy->keep.items, policy->keep.n, &why))
+		tool_member_fail(p, "/probe/sql", "%s", why);
 	free(why);
-	return false;
+	return p->error == NULL;
 }
 
 static bool

@@ -12,6 +12,7 @@
 #include "json.h"
 #include "limits.h"
 #include "probe_http_spec.h"
+#include "probe_sql_spec.h"
 #include "text.h"
 
 #include <assert.h>
@@ -129,13 +130,14 @@ tool_policy_free(struct tool_policy *policy)
 	free_list(&policy->fingerprint_skip);
 	free_list(&policy->probe_exec);
 	probe_http_spec_unref(policy->probe_http);
+	probe_sql_spec_unref(policy->probe_sql);
 	free(policy);
 }
 
 bool
 tool_policy_has_probe(const struct tool_policy *policy)
 {
-	return policy->probe_exec.n > 0 || policy->probe_http != NULL;
+	return policy->probe_exec.n > 0 || policy->probe_http != NULL || policy->probe_sql != NULL;
 }
 
 void
@@ -175,6 +177,8 @@ tool_policy_bind(const struct tool_policy *policy, const char *ns)
 	copy->probe_exec = copy_list(&policy->probe_exec);
 	if (policy->probe_http != NULL)
 		probe_http_spec_ref(copy->probe_http);
+	if (policy->probe_sql != NULL)
+		probe_sql_spec_ref(copy->probe_sql);
 	copy->probe_backoff_ms = xmalloc(bytes);
 	memcpy(copy->probe_backoff_ms, policy->probe_backoff_ms, bytes);
 	return copy;
@@ -219,6 +223,9 @@ print_probe(struct buf *b, const struct tool_policy *policy, const char *member)
 	} else if (policy->probe_http != NULL) {
 		buf_json_member(b, member);
 		buf_printf(b, "{\"http\":%s}", policy->probe_http->json);
+	} else if (policy->probe_sql != NULL) {
+		buf_json_member(b, member);
+		buf_printf(b, "{\"sql\":%s}", policy->probe_sql->json);
 	}
 }
 

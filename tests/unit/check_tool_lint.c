@@ -74,6 +74,19 @@ START_TEST(an_http_probe_knows_whose_answer_it_is)
 }
 END_TEST
 
+#define SQL(members) \
+	"\"key\":\"k:{/id}\",\"probe\":{\"sql\":{\"query\":\"select $1\"," members "}}"
+
+START_TEST(an_sql_probe_asks_for_this_effect_and_whoever_knows)
+{
+	expect(SQL("\"params\":[\"{provider_key}\"]"), "");
+	expect(SQL("\"params\":[\"{claimed_at}\"]"), "");
+	expect(SQL("\"params\":[\"{tool}\"]"), "landed_untied@/probe/sql/params");
+	expect(SQL("\"params\":[\"{key}\"],\"database\":\"host=a target_session_attrs=any\""),
+	    "absent_on_standby@/probe/sql/database");
+}
+END_TEST
+
 START_TEST(keys_should_outlast_a_rewording)
 {
 	expect("\"lease\":\"5s\"," PROBE, "no_key@/key");
@@ -125,6 +138,7 @@ main(void)
 	tcase_add_test(tc, a_sound_policy_has_no_findings);
 	tcase_add_test(tc, open_outcomes_need_somebody_to_ask);
 	tcase_add_test(tc, an_http_probe_knows_whose_answer_it_is);
+	tcase_add_test(tc, an_sql_probe_asks_for_this_effect_and_whoever_knows);
 	tcase_add_test(tc, keys_should_outlast_a_rewording);
 	tcase_add_test(tc, times_should_fit_each_other);
 	tcase_add_test(tc, lists_should_not_contradict_each_other);

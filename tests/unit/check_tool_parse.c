@@ -124,7 +124,6 @@ START_TEST(members_of_later_versions_are_told_from_unknown_ones)
 	}
 	expect_error(
 	    "\"on_unknown\":\"retry\"", "/on_unknown: this version does not have \"retry\"");
-	expect_error("\"probe\":{\"sql\":{}}", "/probe: this version does not have sql probes");
 	expect_error("\"probe\":{\"http\":{\"url\":1}}",
 	    "/probe/http/url: must be a string, an http:// or https:// URL of at most 2048 bytes");
 	expect_error("\"probe\":{\"http\":{\"url\":\"http://h/{/a}\","
@@ -132,7 +131,11 @@ START_TEST(members_of_later_versions_are_told_from_unknown_ones)
 	    "/probe/http: '{/a}' is not among what 'keep' stores");
 	expect_good("\"probe\":{\"http\":{\"url\":\"http://h/{/a}\",\"landed\":{\"status\":200}}},"
 		    "\"keep\":[\"/a\"]");
-	expect_error("\"probe\":{\"sql\":{}}", "/probe: this version does not have sql probes");
+	expect_error("\"probe\":{\"sql\":{}}", "/probe/sql: 'query' is missing");
+	expect_error("\"probe\":{\"sql\":{\"query\":\"select $1\",\"params\":[\"{/a}\"]}}",
+	    "/probe/sql: '{/a}' is not among what 'keep' stores");
+	expect_good("\"probe\":{\"sql\":{\"query\":\"select $1\",\"params\":[\"{/a}\"]}},"
+		    "\"keep\":[\"/a\"]");
 }
 END_TEST
 
