@@ -91,10 +91,14 @@ create table effect.ledger (
     and (state <> 'done' or (outcome is not null and decided_by is not null and result_state is not null)))
 ) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
--- due_at is the only clock that wakes the sweeper: open rows first, settled rows (retention) apart from them. Their
--- conditions are about done_at, because a look-up by id names a state: with few rows open when the table was analyzed, the
--- planner would rather read the whole of an index on state = 'pending', dead entries and all, than one row by its id.
-create index ledger_open on effect.ledger (due_at) where done_at is null;
+-- What the sweeper looks for: open rows by the instant at which something must be done about them without asking anybody (a
+-- lease ends, a deadline passes, a notice is due); open rows whose next probe is appointed, by policy, so that a thousand of
+-- one tool stand before no row of another; settled rows (retention). Their conditions are about done_at and deadline_at,
+-- because a look-up by id names a state: with few rows open when the table was analyzed, the planner would rather read the
+-- whole of an index on state = 'pending', dead entries and all, than one row by its id.
+create index ledger_open on effect.ledger (state, (case when state = 'unknown' then deadline_at else due_at end))
+  where done_at is null;
+create index ledger_probe on effect.ledger (state, policy, due_at) where due_at < deadline_at;
 create index ledger_settled on effect.ledger (due_at) where done_at is not null;
 
 -- Twins of the business guard. Few tools have one; no look-up by id implies the condition.

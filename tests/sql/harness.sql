@@ -313,10 +313,41 @@ begin
 end
 $$;
 
--- The tasks of one sweep as an array, in the order they came.
-create function effect_test.sweep(p_rows int default 100, p_probes int default 100, p_notify bool default false) returns jsonb
+-- Rows of every state, with events; one in fifty is open, as in a ledger of some age.
+create procedure effect_test.fill(p_from integer, p_to integer) language plpgsql as $$
+declare
+  v_policy bigint := (select version from effect_test.tool where name = 'probed');
+begin
+  insert into effect.ledger (id, token, fingerprint, policy, claimed_at, due_at, keep_until, lease_until, ended_at, since,
+    deadline_at, done_at, attempt, state, outcome, decided_by, result_state, key, result, result_bytes)
+  select effect.id('default', 'probed', 'fill ' || i), gen_random_uuid(), gen_random_uuid(), v_policy, effect.now(),
+    effect.now() + interval '90 d', effect.now() + interval '100 d',
+    case s when 'pending' then effect.now() + interval '90 d' end,
+    case when s in ('unknown', 'escalated') then effect.now() end, case when s in ('unknown', 'escalated') then effect.now() end,
+    case when s = 'unknown' then effect.now() + interval '91 d' end, case when s in ('done', 'released') then effect.now() end,
+    1, s::effect.state, case s when 'done' then 'succeeded'::effect.outcome end,
+    case s when 'done' then 'caller'::effect.decider end, case s when 'done' then 'kept'::effect.result_state end,
+    'fill ' || i, case s when 'done' then '{"r":1}' end, case s when 'done' then 7 end
+  from (select i, case when i % 150 = 0 then 'pending' when i % 150 = 50 then 'unknown' when i % 150 = 100 then 'escalated'
+      when i % 10 = 1 then 'released' else 'done' end as s
+    from generate_series(p_from, p_to) i) x;
+  insert into effect.event (effect, at, attempt, kind, incident)
+  select effect.id('default', 'probed', 'fill ' || i), effect.now() - interval '1 d', 1, 'late', i % 100 = 0
+  from generate_series(p_from, p_to, 2) i;
+end
+$$;
+
+-- The tasks of one sweep as an array, in the order they came. p_tools: [{tool, ns, running, room, why}].
+create function effect_test.sweep(p_rows int default 100, p_probes int default 100, p_notify bool default false,
+  p_tool_room int default null, p_tools jsonb default '[]') returns jsonb
 language sql as $$
-  select coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(s))), '[]') from effect.sweep(p_rows, p_probes, p_notify) s
+  with a as (
+    select coalesce(array_agg(coalesce(j ->> 'ns', 'default')), '{}') as ns, coalesce(array_agg(j ->> 'tool'), '{}') as tool,
+      coalesce(array_agg(coalesce((j ->> 'running')::int, 0)), '{}') as running,
+      coalesce(array_agg((j ->> 'room')::int), '{}') as room, coalesce(array_agg(j ->> 'why'), '{}') as why
+    from effect_test.entries(p_tools))
+  select coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(s))), '[]')
+  from a, effect.sweep(p_rows, p_probes, p_notify, p_tool_room, a.ns, a.tool, a.running, a.room, a.why) s
 $$;
 
 -- The task of that kind for one effect, or null.

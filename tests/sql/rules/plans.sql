@@ -148,30 +148,6 @@ create function plans.verdict(p_round text) returns setof text language sql as $
   group by s.n, s.message, s.before order by s.n
 $$;
 
--- Rows of every state, with events; one in fifty is open, as in a ledger of some age.
-create procedure plans.fill(p_from integer, p_to integer) language plpgsql as $$
-declare
-  v_policy bigint := (select version from effect_test.tool where name = 'probed');
-begin
-  insert into effect.ledger (id, token, fingerprint, policy, claimed_at, due_at, keep_until, lease_until, ended_at, since,
-    deadline_at, done_at, attempt, state, outcome, decided_by, result_state, key, result, result_bytes)
-  select effect.id('default', 'probed', 'fill ' || i), gen_random_uuid(), gen_random_uuid(), v_policy, effect.now(),
-    effect.now() + interval '90 d', effect.now() + interval '100 d',
-    case s when 'pending' then effect.now() + interval '90 d' end,
-    case when s in ('unknown', 'escalated') then effect.now() end, case when s in ('unknown', 'escalated') then effect.now() end,
-    case when s = 'unknown' then effect.now() + interval '91 d' end, case when s in ('done', 'released') then effect.now() end,
-    1, s::effect.state, case s when 'done' then 'succeeded'::effect.outcome end,
-    case s when 'done' then 'caller'::effect.decider end, case s when 'done' then 'kept'::effect.result_state end,
-    'fill ' || i, case s when 'done' then '{"r":1}' end, case s when 'done' then 7 end
-  from (select i, case when i % 150 = 0 then 'pending' when i % 150 = 50 then 'unknown' when i % 150 = 100 then 'escalated'
-      when i % 10 = 1 then 'released' else 'done' end as s
-    from generate_series(p_from, p_to) i) x;
-  insert into effect.event (effect, at, attempt, kind, incident)
-  select effect.id('default', 'probed', 'fill ' || i), effect.now() - interval '1 d', 1, 'late', i % 100 = 0
-  from generate_series(p_from, p_to, 2) i;
-end
-$$;
-
 select no_plan();
 call plans.play('empty tables', 6, 4);
 select plans.verdict('empty tables');
@@ -187,11 +163,11 @@ select no_plan();
 select unnest(array['truncate effect.ledger, effect.event', 'analyze effect.ledger, effect.event',
   $$call plans.play('one page', 1, 1)$$]) from generate_series(1, 6) \gexec
 select plans.verdict('one page');
-call plans.fill(1, 1000);
+call effect_test.fill(1, 1000);
 call plans.play('grown from one page to 1,000 rows', 1, 4);
 select plans.verdict('grown from one page to 1,000 rows');
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');
-call plans.fill(1001, :big);
+call effect_test.fill(1001, :big);
 call plans.play('grown to many rows', 1, 4);
 select plans.verdict('grown to many rows');
 alter table effect.ledger add column later text;
@@ -214,11 +190,11 @@ select * from finish();
 select effect_test.advance('3 d') \gset
 select no_plan();
 truncate effect.ledger, effect.event;
-call plans.fill(1, 20);
+call effect_test.fill(1, 20);
 analyze effect.ledger, effect.event;
 call plans.play('20 rows', 6, 1);
 select plans.verdict('20 rows');
-call plans.fill(21, 2000);
+call effect_test.fill(21, 2000);
 call plans.play('grown from 20 rows to 2,000', 1, 4);
 select plans.verdict('grown from 20 rows to 2,000');
 select * from finish();
@@ -229,7 +205,7 @@ select no_plan();
 truncate effect.ledger, effect.event;
 analyze effect.ledger, effect.event;
 call plans.play('a row or two', 6, 1, 'list open');
-call plans.fill(1, 2000);
+call effect_test.fill(1, 2000);
 call plans.play('grown from nothing to 2,000', 1, 1, 'list open');
 select plans.verdict('grown from nothing to 2,000');
 select * from finish();
@@ -238,11 +214,11 @@ select * from finish();
 select effect_test.advance('5 d') \gset
 select no_plan();
 truncate effect.ledger, effect.event;
-call plans.fill(1, 300);
+call effect_test.fill(1, 300);
 analyze effect.ledger, effect.event;
 call plans.play('300 rows', 6, 1);
 select plans.verdict('300 rows');
-call plans.fill(301, 2000);
+call effect_test.fill(301, 2000);
 call plans.play('grown from 300 rows to 2,000', 1, 4);
 select plans.verdict('grown from 300 rows to 2,000');
 select * from finish();
