@@ -4,8 +4,9 @@
     provider.py '{"dir": "/tmp/x", "seed": 1, "lag_s": 0.5, "memory_s": 30, "look_up_faults": 0.0}'
 
 It says {"port": N} when it serves, on two addresses: DIR/provider.sock takes payments, a JSON line each; 127.0.0.1:PORT answers
-GET /payments?reference=R. It ends when its standard input does. DIR/book has a line for each payment that was done, and is
-what the lab counts by; DIR/repeats has one for each order that came again. Seconds are the lab's own.
+GET /payments?reference=R, a share of them badly, /truly?reference=R, never badly, and /badly?reference=R, never well. It ends
+when its standard input does. DIR/book has a line for each payment that was done, and is what the lab counts by;
+DIR/repeats has one for each order that came again. Seconds are the lab's own.
 
 A payment is in the book when its work is over, just before its answer leaves: as late as can be. A look-up sees it some
 time after that (lag_s at most, another time for each). With a `key` that is remembered the payment is not done again; what is
@@ -22,6 +23,7 @@ import urllib.parse
 
 FAULTS = ('500', '401', '403', '429', '503', 'page', 'other-404', 'garbage', 'cut', 'pending', 'hang', 'late', 'reset')
 LATE_S = 0.5
+LATEST_SHARE = 0.2        # of the payments are seen as late as can be
 
 
 class Provider:
@@ -89,7 +91,8 @@ class Provider:
         if payment.get('key'):
             self.memory[payment['key']] = (receipt, now)
         if payment.get('reference'):
-            self.seen_at.setdefault(payment['reference'], (receipt, now + self.chance.uniform(0, self.lag_s)))
+            lag_s = self.lag_s if self.chance.random() < LATEST_SHARE else self.chance.uniform(0, self.lag_s)
+            self.seen_at.setdefault(payment['reference'], (receipt, now + lag_s))
         if not payment.get('lose'):
             answer({'receipt': receipt})
 
@@ -144,7 +147,9 @@ class LookUp(asyncio.Protocol):
             head, self.buffer = self.buffer.split(b'\r\n\r\n', 1)
             target = head.split(b' ', 2)[1].decode()
             reference = urllib.parse.parse_qs(urllib.parse.urlsplit(target).query).get('reference', [''])[0]
-            if self.chance.random() < self.share:
+            if target.startswith('/badly'):
+                self.answer_badly(self.chance.choice([fault for fault in FAULTS if fault != 'late']), reference)
+            elif not target.startswith('/truly') and self.chance.random() < self.share:
                 self.answer_badly(self.chance.choice(FAULTS), reference)
             else:
                 self.say(*self.truth(reference))
