@@ -124,22 +124,37 @@ digest_hex(const uint8_t *data, size_t len, char *ret)
 	ret[2 * len] = '\0';
 }
 
-struct uuid
-digest_effect_id(const char *ns, size_t ns_len, const char *tool, size_t tool_len, const char *key,
-    size_t key_len)
+static struct uuid
+hash_three(
+    const char *ns, size_t ns_len, const char *tool, size_t tool_len, const char *text, size_t len)
 {
 	uint8_t hash[SHA256_BYTES];
-	struct uuid id;
+	struct uuid first;
 
 	hash_start();
 	hash_add_part(ns, ns_len);
 	hash_add_part(tool, tool_len);
-	hash_add_part(key, key_len);
+	hash_add_part(text, len);
 	hash_end(hash);
-	memcpy(id.b, hash, sizeof(id.b));
+	memcpy(first.b, hash, sizeof(first.b));
+	return first;
+}
+
+struct uuid
+digest_effect_id(const char *ns, size_t ns_len, const char *tool, size_t tool_len, const char *key,
+    size_t key_len)
+{
+	struct uuid id = hash_three(ns, ns_len, tool, tool_len, key, key_len);
+
 	id.b[6] = (id.b[6] & 0x0f) | 0x80;
 	id.b[8] = (id.b[8] & 0x3f) | 0x80;
 	return id;
+}
+
+struct uuid
+digest_business(const char *ns, const char *tool, const char *text, size_t len)
+{
+	return hash_three(ns, strlen(ns), tool, strlen(tool), text, len);
 }
 
 struct uuid

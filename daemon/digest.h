@@ -28,6 +28,8 @@ void digest_hex(const uint8_t *data, size_t len, char *ret); /* 2 * len + 1 byte
  */
 struct uuid digest_effect_id(const char *ns, size_t ns_len, const char *tool, size_t tool_len,
     const char *key, size_t key_len);
+/* First 16 bytes of SHA-256 over the length-prefixed parts: what twins by business key share. */
+struct uuid digest_business(const char *ns, const char *tool, const char *text, size_t len);
 /* First 16 bytes of SHA-256 over canonical args: no UUID, but as long as one. */
 struct uuid digest_fingerprint(const void *canonical, size_t len);
 /*

@@ -254,12 +254,12 @@ add_arg(struct buf *out, const struct key_template *t, const struct key_parts *p
 	char *text;
 
 	if (parts->args == 0 || !json_pointer(parts->doc, parts->args, pointer, &node))
-		return "the key derives from it, and it is missing";
+		return "is missing";
 	n = &parts->doc->nodes[node];
 	switch (n->type) {
 	case JSON_STRING:
 		if (n->end - n->start == 2)
-			return "the key derives from it, and it is empty";
+			return "is empty";
 		text = json_string(parts->doc, node, &len);
 		add_value(out, t, text, len);
 		free(text);
@@ -276,9 +276,9 @@ add_arg(struct buf *out, const struct key_template *t, const struct key_parts *p
 		buf_add_str(out, "false");
 		return NULL;
 	case JSON_NULL:
-		return "the key derives from it, and it is null";
+		return "is null";
 	default:
-		return "the key derives from it, and it is an object or an array";
+		return "is an object or an array";
 	}
 }
 
@@ -286,9 +286,9 @@ static const char *
 add_word(struct buf *out, const struct key_template *t, const char *value)
 {
 	if (!value)
-		return "the key derives from it, and it is missing";
+		return "is missing";
 	if (!*value)
-		return "the key derives from it, and it is empty";
+		return "is empty";
 	add_value(out, t, value, strlen(value));
 	return NULL;
 }

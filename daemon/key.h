@@ -50,7 +50,7 @@ struct key_parts {
  *
  * ERR_INVALID_PARAMS: something it derives from is missing, null, empty, an object or an array;
  * ret_pointer (KEY_POINTER_BYTES) then names the member of params ("/args/order_id", "/run"),
- * *ret_why is a static reason, and `out` is as it was.
+ * *ret_why is a static reason ("is missing"), and `out` is as it was.
  */
 int key_expand(const struct key_template *t, const struct key_parts *parts, struct buf *out,
     char *ret_pointer, const char **ret_why) must_check;

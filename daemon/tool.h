@@ -34,8 +34,10 @@ struct tool_list {
  * (durations), probe_backoff (array of durations), max_attempts, absent_needed, result_max
  * (integers), on_error ("unknown", "failed", "released"), on_unknown ("probe", "human"). Only if
  * there is one: probe ({"exec": {"argv": [strings]}}, or {"http": ...} or {"sql": ...} as in the
- * file). A duration is a string `[0-9]{1,9}(ms|s|m|h|d)` in the largest unit that divides it, so 60
- * s is "1m", 24 h is "1d", nothing is "0s".
+ * file), turn_budget, turn_asks (integers); business_key (array of pointers), and with it
+ * business_window (duration) and on_business_duplicate ("report", "hold"). A duration is a string
+ * `[0-9]{1,9}(ms|s|m|h|d)` in the largest unit that divides it, so 60 s is "1m", 24 h is "1d",
+ * nothing is "0s".
  */
 struct tool_policy {
 	unsigned refs;
@@ -51,7 +53,12 @@ struct tool_policy {
 	int64_t *probe_backoff_ms;
 	size_t n_probe_backoff;
 	int32_t max_attempts, absent_needed;
+	int32_t turn_budget, turn_asks; /* 0: none */
 	int64_t result_max_bytes;
+	struct tool_list business_key;
+	struct key_template *business; /* makes its text, as a key is made; NULL: no guard */
+	int64_t business_window_ms;
+	const char *on_business_duplicate;  /* "report", "hold" */
 	const char *on_error;		    /* "unknown", "failed", "released" */
 	const char *on_unknown;		    /* "probe", "human" */
 	struct tool_list probe_exec;	    /* argv; n = 0: no exec probe */

@@ -64,8 +64,9 @@ static const struct {
 	    "sentat"}},
 };
 
-static void
-lint_field(struct lint *l, const char *pointer)
+/* Which of volatile_fields it is, or -1. */
+static int
+volatile_of(const char *pointer)
 {
 	const char *last = strrchr(pointer, '/');
 	char word[WORD_BYTES_MAX];
@@ -80,8 +81,19 @@ lint_field(struct lint *l, const char *pointer)
 	for (i = 0; i < sizeof volatile_fields / sizeof volatile_fields[0]; i++)
 		for (j = 0; j < 16 && volatile_fields[i].words[j] != NULL; j++)
 			if (strcmp(word, volatile_fields[i].words[j]) == 0)
-				found(l, volatile_fields[i].code, "/key", "'%s' %s", pointer,
-				    volatile_fields[i].text);
+				return (int)i;
+	return -1;
+}
+
+static void
+lint_field(struct lint *l, const char *pointer)
+{
+	int kind = volatile_of(pointer);
+	size_t i;
+
+	if (kind >= 0)
+		found(l, volatile_fields[kind].code, "/key", "'%s' %s", pointer,
+		    volatile_fields[kind].text);
 	for (i = 0; i < l->policy->ignore.n; i++)
 		if (json_pointer_under(pointer, l->policy->ignore.items[i]))
 			found(l, "key_ignored", "/key",
@@ -198,6 +210,27 @@ lint_lists(struct lint *l)
 		}
 }
 
+static void
+lint_guards(struct lint *l)
+{
+	const struct tool_policy *p = l->policy;
+	char pointer[48];
+	size_t i;
+
+	if (p->turn_asks > 0 && p->turn_asks < p->turn_budget)
+		found(l, "asks_below_budget", "/turn_asks",
+		    "'turn_budget' is never reached: after %d begins nothing is granted any more",
+		    (int)p->turn_asks);
+	for (i = 0; i < p->business_key.n; i++) {
+		if (volatile_of(p->business_key.items[i]) < 0)
+			continue;
+		snprintf(pointer, sizeof pointer, "/business_key/%zu", i);
+		found(l, "business_volatile", pointer,
+		    "'%s' is another one at each try, so that no call finds its twin",
+		    p->business_key.items[i]);
+	}
+}
+
 size_t
 tool_lint(const struct tool_policy *policy, void (*cb)(void *arg, const struct tool_finding *f),
     void *arg)
@@ -205,15 +238,23 @@ tool_lint(const struct tool_policy *policy, void (*cb)(void *arg, const struct t
 	struct lint l = {.policy = policy, .cb = cb, .arg = arg};
 
 	if (!policy->guarded) {
-		if (policy->has_key || tool_policy_has_probe(policy))
-			found(&l, "guard_unused", policy->has_key ? "/key" : "/probe",
-			    "tools of this class are let pass: key and probe are not used");
+		if (policy->has_key || tool_policy_has_probe(policy) ||
+		    tool_policy_has_guard(policy))
+			found(&l, "guard_unused",
+			    policy->has_key			? "/key"
+				: tool_policy_has_probe(policy) ? "/probe"
+				: policy->business		? "/business_key"
+				: policy->turn_budget > 0	? "/turn_budget"
+								: "/turn_asks",
+			    "tools of this class are let pass: keys, probes and guards are not "
+			    "used");
 		return l.n;
 	}
 	lint_probe(&l);
 	lint_key(&l);
 	lint_times(&l);
 	lint_lists(&l);
+	lint_guards(&l);
 	if (strcmp(policy->on_error, "released") == 0)
 		found(&l, "error_releases", "/on_error",
 		    "the tool's own error is taken for proof that nothing was sent: an error after "

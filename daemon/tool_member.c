@@ -179,6 +179,7 @@ read_duration_member(
 	snprintf(pointer, sizeof pointer, "/%s", m->name);
 	p->has_escalate_after |= strcmp(m->name, "escalate_after") == 0;
 	p->has_keep_result |= strcmp(m->name, "keep_result") == 0;
+	p->has_business_window |= strcmp(m->name, "business_window") == 0;
 	return read_duration(p, m, pointer, v, field(p, m));
 }
 
@@ -243,6 +244,19 @@ read_on_unknown(struct tool_member_parse *p, const struct tool_policy_member *m,
 		return fail_member(p, m, "this version does not have \"retry\"");
 	p->policy->on_unknown = words[i];
 	p->has_on_unknown = true;
+	return true;
+}
+
+static bool
+read_on_duplicate(struct tool_member_parse *p, const struct tool_policy_member *m, const cJSON *v)
+{
+	static const char *const words[] = {"report", "hold"};
+	int i = cJSON_IsString(v) ? index_of(v->valuestring, words, 2) : -1;
+
+	if (i < 0)
+		return fail_member(p, m, "must be report or hold");
+	p->policy->on_business_duplicate = words[i];
+	p->has_on_duplicate = true;
 	return true;
 }
 
@@ -380,6 +394,8 @@ read_member(struct tool_member_parse *p, const struct tool_policy_member *m, con
 		return read_on_error(p, m, v);
 	case TOOL_KIND_ON_UNKNOWN:
 		return read_on_unknown(p, m, v);
+	case TOOL_KIND_ON_DUPLICATE:
+		return read_on_duplicate(p, m, v);
 	case TOOL_KIND_PROBE:
 		return read_probe(p, m, v);
 	case TOOL_KIND_BACKOFF:

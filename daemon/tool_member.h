@@ -13,8 +13,8 @@ struct tool_member_parse {
 	int index; /* in the file's array, -1: the file is one object */
 	const cJSON *object;
 	struct tool_policy *policy;
-	bool has_class, has_on_unknown, has_escalate_after,
-	    has_keep_result; /* the file names one */
+	bool has_class, has_on_unknown, has_escalate_after, has_keep_result, has_business_window,
+	    has_on_duplicate; /* the file names one */
 	char *error;	     /* the first one, owned by whoever began the parse */
 };
 

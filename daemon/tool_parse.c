@@ -8,6 +8,7 @@
 #include "tool_parse.h"
 
 #include "alloc.h"
+#include "buf.h"
 #include "json.h"
 #include "probe_http_spec.h"
 #include "probe_sql_spec.h"
@@ -109,6 +110,36 @@ compile_key(struct tool_member_parse *p)
 	return false;
 }
 
+/* Each pointer is a placeholder of a template: a business key's text is made as a key's is. */
+static bool
+compile_business(struct tool_member_parse *p)
+{
+	struct tool_policy *policy = p->policy;
+	struct buf text = {0};
+	char *why = NULL;
+	size_t i;
+
+	if (policy->business_key.n == 0) {
+		if (p->has_business_window || p->has_on_duplicate)
+			return tool_member_fail(p,
+			    p->has_business_window ? "/business_window" : "/on_business_duplicate",
+			    "guards nothing without a 'business_key'");
+		return true;
+	}
+	if (policy->business_window_ms > policy->keep_key_ms)
+		return tool_member_fail(p, "/business_window", "must not be above 'keep_key'");
+	for (i = 0; i < policy->business_key.n; i++)
+		buf_printf(&text, "%s{%s}", i > 0 ? ":" : "", policy->business_key.items[i]);
+	policy->business =
+	    key_compile(buf_str(&text), policy->secret.items, policy->secret.n, &why);
+	buf_free(&text);
+	if (policy->business != NULL)
+		return true;
+	tool_member_fail(p, "/business_key", "%s", why);
+	free(why);
+	return false;
+}
+
 /* What depends on other members, once all are read. */
 static bool
 complete(struct tool_member_parse *p, bool trust_annotations)
@@ -137,7 +168,7 @@ complete(struct tool_member_parse *p, bool trust_annotations)
 	if (policy->keep_result_ms > policy->keep_key_ms)
 		return tool_member_fail(p, "/keep_result", "must not be above 'keep_key'");
 	tool_policy_set_skip(policy);
-	return check_keep(p) && check_probe(p) && compile_key(p);
+	return check_keep(p) && check_probe(p) && compile_key(p) && compile_business(p);
 }
 
 static bool

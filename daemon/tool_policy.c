@@ -80,6 +80,7 @@ tool_policy_new(void)
 	}
 	policy->on_error = "unknown";
 	policy->on_unknown = "human";
+	policy->on_business_duplicate = "report";
 	return policy;
 }
 
@@ -123,6 +124,8 @@ tool_policy_free(struct tool_policy *policy)
 	free(policy->probe_backoff_ms);
 	if (policy->key != NULL)
 		key_template_free(policy->key);
+	key_template_free(policy->business);
+	free_list(&policy->business_key);
 	free_list(&policy->ignore);
 	free_list(&policy->secret);
 	free_list(&policy->result_secret);
@@ -132,6 +135,12 @@ tool_policy_free(struct tool_policy *policy)
 	probe_http_spec_unref(policy->probe_http);
 	probe_sql_spec_unref(policy->probe_sql);
 	free(policy);
+}
+
+bool
+tool_policy_has_guard(const struct tool_policy *policy)
+{
+	return policy->turn_budget > 0 || policy->turn_asks > 0 || policy->business != NULL;
 }
 
 bool
@@ -151,12 +160,24 @@ tool_policy_set_skip(struct tool_policy *policy)
 		tool_policy_add(&policy->fingerprint_skip, policy->secret.items[i]);
 }
 
+/* A template that was compiled before. */
+static struct key_template *
+copy_template(const struct key_template *template, const struct tool_policy *policy)
+{
+	struct key_template *copy;
+	char *why = NULL;
+
+	copy =
+	    key_compile(key_template_text(template), policy->secret.items, policy->secret.n, &why);
+	assert(copy != NULL);
+	return copy;
+}
+
 struct tool_policy *
 tool_policy_bind(const struct tool_policy *policy, const char *ns)
 {
 	struct tool_policy *copy;
 	size_t bytes = policy->n_probe_backoff * sizeof *policy->probe_backoff_ms;
-	char *why = NULL;
 
 	copy = xmalloc(sizeof *copy);
 	*copy = *policy; /* numbers, words and flags; everything owned follows */
@@ -166,9 +187,10 @@ tool_policy_bind(const struct tool_policy *policy, const char *ns)
 	copy->json = NULL;
 	copy->version = 0;
 	copy->version_next = NULL;
-	copy->key = key_compile(
-	    key_template_text(policy->key), policy->secret.items, policy->secret.n, &why);
-	assert(copy->key != NULL);
+	copy->key = copy_template(policy->key, policy);
+	if (policy->business != NULL)
+		copy->business = copy_template(policy->business, policy);
+	copy->business_key = copy_list(&policy->business_key);
 	copy->ignore = copy_list(&policy->ignore);
 	copy->secret = copy_list(&policy->secret);
 	copy->result_secret = copy_list(&policy->result_secret);
@@ -229,17 +251,29 @@ print_probe(struct buf *b, const struct tool_policy *policy, const char *member)
 	}
 }
 
+/* Members that a policy without them says nothing of. */
+static bool
+is_absent(const struct tool_policy *policy, const struct tool_policy_member *m)
+{
+	if (m->kind == TOOL_KIND_COUNT)
+		return *(const int32_t *)field(policy, m) == 0;
+	return policy->business == NULL && strstr(m->name, "business") != NULL;
+}
+
 static void
 print_member(struct buf *b, const struct tool_policy *policy, const struct tool_policy_member *m)
 {
 	const void *p = field(policy, m);
 	char text[TEXT_DURATION_BYTES];
 
+	if (is_absent(policy, m))
+		return;
 	switch (m->kind) {
 	case TOOL_KIND_NAME:
 	case TOOL_KIND_NAMESPACE:
 	case TOOL_KIND_ON_ERROR:
 	case TOOL_KIND_ON_UNKNOWN:
+	case TOOL_KIND_ON_DUPLICATE:
 		buf_json_member_str(b, m->name, *(char *const *)p);
 		break;
 	case TOOL_KIND_CLASS:

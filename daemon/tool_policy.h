@@ -21,6 +21,7 @@ enum tool_policy_kind {
 	TOOL_KIND_BYTES,    /* int64_t */
 	TOOL_KIND_ON_ERROR,
 	TOOL_KIND_ON_UNKNOWN,
+	TOOL_KIND_ON_DUPLICATE,
 	TOOL_KIND_PROBE,
 	TOOL_KIND_BACKOFF
 };
@@ -47,6 +48,8 @@ struct tool_policy *tool_policy_bind(const struct tool_policy *policy, const cha
 /* Writes json and version; ns and name are set. */
 void tool_policy_seal(struct tool_policy *policy);
 
+/* Does begin have to judge more than the effect's own row? */
+bool tool_policy_has_guard(const struct tool_policy *policy);
 /* Is there a probe of any kind? */
 bool tool_policy_has_probe(const struct tool_policy *policy);
 void tool_policy_add(struct tool_list *list, const char *item);

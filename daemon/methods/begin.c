@@ -38,6 +38,10 @@ struct begin {
 	struct uuid token; /* of the claim being asked for */
 	bool asking;	   /* grant_ask() is to be ended */
 	bool regrant;	   /* asked with p_regrant */
+	/* by ledger_begin, or where more than its own row is judged, by ledger_begin_guarded */
+	const struct batch_statement *statement;
+	struct param_uuid business; /* of a policy with a business key */
+	bool counted;		    /* in its turn: the ledger has answered before */
 	unsigned n_registered;
 	int64_t answer_by_ms;  /* by the caller's deadline_ms; INT64_MAX = none */
 	int64_t wait_until_ms; /* by its wait_ms */
@@ -126,7 +130,10 @@ begin_send(struct begin *b)
 	v[BEGIN_P_TURN] = optional_text(b->p.who.turn);
 	v[BEGIN_P_KEPT] = b->keeps ? pg_textn(b->kept.data, b->kept.len) : pg_null();
 	v[BEGIN_P_REGRANT] = pg_bool(b->regrant);
-	call_ask(&b->call, &ledger_begin, b->deadline_ms);
+	v[BEGIN_P_BUSINESS] = pg_uuid(b->business.set ? &b->business.value : NULL);
+	v[BEGIN_P_AGAIN] = optional_text(b->p.again);
+	v[BEGIN_P_COUNTED] = pg_bool(b->counted);
+	call_ask(&b->call, b->statement, b->deadline_ms);
 }
 
 static void
@@ -178,7 +185,7 @@ begin_lost(struct begin *b)
 static void
 begin_abandon(struct begin *b)
 {
-	bool asked = b->call.asked && b->call.item.statement == &ledger_begin;
+	bool asked = b->call.asked && b->call.item.statement == b->statement;
 
 	waiting_remove(&b->waiter);
 	if (!call_take_back(&b->call))
@@ -281,6 +288,8 @@ row_run(struct begin *b, const struct batch_row *row)
 	batch_uuid(row, BEGIN_TOKEN, &token);
 	g = grant_add(&b->id.effect, &token, request_of(b), b->id.policy);
 	told = grant_told(g);
+	if (!batch_null(row, BEGIN_TWIN))
+		stats_count(b->id.ns, b->p.who.tool, "duplicate", 0);
 	if (!b->call.r) {
 		if (b->p.request.set && b->told_unavailable)
 			grant_untold(g);
@@ -326,6 +335,7 @@ begin_row(struct call *c, const struct batch_row *row)
 		return;
 	}
 	end_ask(b);
+	b->counted = true;
 	if (call_answer_is(row, "run")) {
 		row_run(b, row);
 		return;
@@ -359,7 +369,7 @@ begin_failed(struct call *c, int err)
 	} else {
 		call_error(c, err, NULL);
 	}
-	if (c->item.resent && c->item.statement == &ledger_begin)
+	if (c->item.resent && c->item.statement == b->statement)
 		begin_lost(b);
 	call_end(c);
 }
@@ -429,9 +439,33 @@ begin_pass(struct request *r, const struct begin_params *p, const struct tool_po
 	call_send(r, &line);
 }
 
+/*
+ * What is judged beyond the effect's own row. False: it cannot be, since something it goes by is
+ * not there; *ret_fault says what.
+ */
+static bool
+begin_guards(const struct request *r, const struct begin_params *p, const struct identity *id,
+    const struct batch_statement **ret_statement, struct param_uuid *ret_business,
+    struct param_fault *ret_fault)
+{
+	const struct tool_policy *policy = id->policy;
+	bool turn = p->who.turn && (policy->turn_budget > 0 || policy->turn_asks > 0);
+
+	if (turn && !p->who.run) {
+		params_fault(ret_fault, "/run",
+		    "is required with a turn: this tool has a budget for each turn of a run");
+		return false;
+	}
+	ret_business->set = policy->business != NULL;
+	*ret_statement = turn || policy->business ? &ledger_begin_guarded : &ledger_begin;
+	return !policy->business ||
+	    !identity_business(&ret_business->value, &r->rpc.doc, &p->who, id, ret_fault);
+}
+
 /* Takes the contents of `p` and `id`. */
 static void
-begin_start(struct request *r, const struct begin_params *p, const struct identity *id)
+begin_start(struct request *r, const struct begin_params *p, const struct identity *id,
+    const struct batch_statement *statement, const struct param_uuid *business)
 {
 	int64_t deadline_ms = call_deadline(r);
 	struct begin *b;
@@ -441,6 +475,8 @@ begin_start(struct request *r, const struct begin_params *p, const struct identi
 	b = call_new(r, &kind, sizeof(*b), deadline_ms);
 	b->p = *p;
 	b->id = *id;
+	b->statement = statement;
+	b->business = *business;
 	tool_ref(b->id.policy);
 	b->keeps = identity_kept(&r->rpc.doc, p->who.args, b->id.policy, &b->kept);
 	b->answer_by_ms = p->deadline_ms.set ? deadline_ms : INT64_MAX;
@@ -453,7 +489,9 @@ begin_start(struct request *r, const struct begin_params *p, const struct identi
 void
 begin_call(struct request *r)
 {
+	const struct batch_statement *statement;
 	struct begin_params p = {0};
+	struct param_uuid business = {0};
 	struct tool_policy *policy;
 	struct param_fault fault;
 	struct identity id;
@@ -477,7 +515,12 @@ begin_call(struct request *r)
 		call_refuse_params(r, &fault);
 		goto out;
 	}
-	begin_start(r, &p, &id);
+	if (!begin_guards(r, &p, &id, &statement, &business, &fault)) {
+		call_refuse_params(r, &fault);
+		identity_clear(&id);
+		goto out;
+	}
+	begin_start(r, &p, &id, statement, &business);
 	return;
 out:
 	begin_params_clear(&p);

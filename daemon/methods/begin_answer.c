@@ -190,8 +190,17 @@ add_exhausted(struct buf *out, const struct begin_asked *asked, const struct bat
 	columns_int4(out, "max", row, BEGIN_BUDGET_MAX);
 }
 
+static void
+add_held(struct buf *out, const struct begin_asked *asked, const struct batch_row *row)
+{
+	(void)asked;
+	columns_uuid(out, "twin", row, BEGIN_TWIN);
+	columns_text(out, "twin_key", row, BEGIN_TWIN_KEY);
+	columns_int8(out, "window_ms", row, BEGIN_WINDOW_MS);
+}
+
 /* clang-format off */
-enum { RUN, REPLAY, BUSY, MISMATCH, UNKNOWN, ESCALATED, EXHAUSTED, PASS, N_DECISIONS };
+enum { RUN, REPLAY, BUSY, MISMATCH, UNKNOWN, ESCALATED, EXHAUSTED, HELD, PASS, N_DECISIONS };
 static const struct decision decisions[N_DECISIONS] = {
 	[RUN] = {"run", "execute",
 	    "Run the tool now, once, and report its result with complete; if you cannot tell "
@@ -214,6 +223,10 @@ static const struct decision decisions[N_DECISIONS] = {
 	[EXHAUSTED] = {"exhausted", "stop",
 	    "All attempts that are allowed for this are used up: do not run the tool; stop and "
 	    "report this.", add_exhausted},
+	[HELD] = {"held", "confirm",
+	    "The same business effect was done a short while ago, or is open: do not run the tool; "
+	    "ask the person whether a second one is meant, and only if so repeat this call with "
+	    "\"again\" and the reason.", add_held},
 	[PASS] = {"pass", "execute",
 	    "Run the tool: repeating it does no harm, and nothing of it is recorded.", NULL},
 };
@@ -222,9 +235,16 @@ static const struct decision decisions[N_DECISIONS] = {
 static const char *
 advice_of(const struct decision *d, const struct batch_row *row)
 {
+	const char *budget = batch_text(row, BEGIN_BUDGET, NULL);
 	const char *outcome = batch_text(row, BEGIN_OUTCOME, NULL);
 	const char *state = batch_text(row, BEGIN_RESULT_STATE, NULL);
 
+	if (d == &decisions[EXHAUSTED] && budget && strcmp(budget, "turn") == 0)
+		return "This turn has run this tool as often as it may: do not run it; stop and "
+		       "report this.";
+	if (d == &decisions[EXHAUSTED] && budget && strcmp(budget, "asks") == 0)
+		return "This turn has asked for this tool too often: do not run it; stop and "
+		       "report this.";
 	if (d != &decisions[REPLAY])
 		return d->advice;
 	if (outcome && strcmp(outcome, "failed") == 0)

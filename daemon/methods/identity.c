@@ -46,8 +46,10 @@ fingerprint(const struct json_doc *doc, uint32_t args, const struct tool_policy 
 	return print;
 }
 
+/* Appends what `template` makes of the call; `what` is its name in the reason. */
 static int
-derive(struct identity *id, const struct json_doc *doc, const struct identity_params *p,
+expand(const struct key_template *template, const char *what, const struct identity *id,
+    const struct json_doc *doc, const struct identity_params *p, struct buf *out,
     struct param_fault *ret_fault)
 {
 	char hex[2 * sizeof(id->fingerprint.b) + 1], pointer[JSON_POINTER_BYTES];
@@ -58,19 +60,33 @@ derive(struct identity *id, const struct json_doc *doc, const struct identity_pa
 	    .turn = p->turn,
 	    .tool = p->tool,
 	    .fingerprint_hex = hex};
-	struct buf key = {0};
 	const char *why;
+	char *text;
+	int err;
+
+	digest_hex(id->fingerprint.b, sizeof(id->fingerprint.b), hex);
+	err = key_expand(template, &parts, out, pointer, &why);
+	if (!err)
+		return 0;
+	text = xasprintf("the %s derives from it, and it %s", what, why);
+	params_fault(ret_fault, pointer, text);
+	free(text);
+	return err;
+}
+
+static int
+derive(struct identity *id, const struct json_doc *doc, const struct identity_params *p,
+    struct param_fault *ret_fault)
+{
+	struct buf key = {0};
 	int err;
 
 	if (!id->policy->key) {
 		params_fault(ret_fault, "/key", "is required: this tool's policy has no key");
 		return ERR_INVALID_PARAMS;
 	}
-	digest_hex(id->fingerprint.b, sizeof(id->fingerprint.b), hex);
-	err = key_expand(id->policy->key, &parts, &key, pointer, &why);
-	if (err) {
-		params_fault(ret_fault, pointer, why);
-	} else {
+	err = expand(id->policy->key, "key", id, doc, p, &key, ret_fault);
+	if (!err) {
 		id->key = xstrndup(key.data, key.len);
 		id->key_len = key.len;
 	}
@@ -97,6 +113,20 @@ identity_make(struct identity *ret, const struct json_doc *doc, const struct ide
 	id.effect = digest_effect_id(ns, strlen(ns), p->tool, strlen(p->tool), id.key, id.key_len);
 	*ret = id;
 	return 0;
+}
+
+int
+identity_business(struct uuid *ret, const struct json_doc *doc, const struct identity_params *p,
+    const struct identity *id, struct param_fault *ret_fault)
+{
+	struct buf text = {0};
+	int err;
+
+	err = expand(id->policy->business, "business key", id, doc, p, &text, ret_fault);
+	if (!err)
+		*ret = digest_business(id->ns, p->tool, text.data, text.len);
+	buf_free(&text);
+	return err;
 }
 
 void

@@ -53,6 +53,12 @@ struct tool_policy *identity_policy(
  */
 int identity_make(struct identity *ret, const struct json_doc *doc, const struct identity_params *p,
     const char *ns, struct tool_policy *policy, struct param_fault *ret_fault) must_check;
+/*
+ * The hash of its business key; the policy has one. ERR_INVALID_PARAMS: an arg that it derives from
+ * is not there, and *ret_fault says which: the guard must not be silently off.
+ */
+int identity_business(struct uuid *ret, const struct json_doc *doc, const struct identity_params *p,
+    const struct identity *id, struct param_fault *ret_fault) must_check;
 void identity_clear(struct identity *id);
 
 /*

@@ -23,21 +23,39 @@ fill_release(struct pgvalue *scalars, int64_t db_now_us)
 	scalars[0] = pg_uuid(instance_boot());
 }
 
+#define BEGIN_COLUMNS                                                                            \
+	"ord, answer, attempt, token, lease_until, lease_ms, protected_until, on_error, state, " \
+	"claimed_at, since, next_probe_at, owner, outcome, decided_by, done_at, result, "        \
+	"result_state, result_bytes, result_sha256, kept, budget, budget_max"
+/* The arrays that both begins take first. */
+#define BEGIN_TYPES                                                                                \
+	PGTYPE_UUID, PGTYPE_INT8, PGTYPE_TEXT, PGTYPE_UUID, PGTYPE_UUID, PGTYPE_UUID, PGTYPE_INT4, \
+	    PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_BOOL,          \
+	    PGTYPE_INT4, PGTYPE_BOOL
+
 const struct batch_statement ledger_begin = {
     .name = "begin",
-    .sql = "select ord, answer, attempt, token, lease_until, lease_ms, protected_until, on_error, "
-	   "state, "
-	   "claimed_at, since, next_probe_at, owner, outcome, decided_by, done_at, result, "
-	   "result_state, "
-	   "result_bytes, result_sha256, kept, budget, budget_max "
-	   "from effect.begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
-	   "$16, $17, "
-	   "$18)",
+    .sql = "select " BEGIN_COLUMNS
+	   " from effect.begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
+	   "$16, $17, $18)",
     .kind = BATCH_WRITE,
     .n_columns = 15,
-    .columns = {PGTYPE_UUID, PGTYPE_INT8, PGTYPE_TEXT, PGTYPE_UUID, PGTYPE_UUID, PGTYPE_UUID,
-	PGTYPE_INT4, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_BOOL,
-	PGTYPE_INT4, PGTYPE_BOOL},
+    .columns = {BEGIN_TYPES},
+    .n_scalars = 3,
+    .scalars = {PGTYPE_TIMESTAMPTZ, PGTYPE_UUID, PGTYPE_UUID},
+    .within_column = BEGIN_P_WITHIN_MS,
+    .resent_column = BEGIN_P_RESENT,
+    .fill_scalars = fill_begin,
+};
+
+const struct batch_statement ledger_begin_guarded = {
+    .name = "begin_guarded",
+    .sql = "select " BEGIN_COLUMNS ", twin, twin_key, window_ms "
+	   "from effect.begin_guarded($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
+	   "$15, $16, $17, $18, $19, $20, $21)",
+    .kind = BATCH_WRITE,
+    .n_columns = 18,
+    .columns = {BEGIN_TYPES, PGTYPE_UUID, PGTYPE_TEXT, PGTYPE_BOOL},
     .n_scalars = 3,
     .scalars = {PGTYPE_TIMESTAMPTZ, PGTYPE_UUID, PGTYPE_UUID},
     .within_column = BEGIN_P_WITHIN_MS,
@@ -146,11 +164,11 @@ const struct batch_statement ledger_get = {
 const struct batch_statement ledger_list = {
     .name = "list",
     .sql = "select 1 as ord, 'ok'::text as answer, " ROW_COLUMNS
-	   " from effect.list($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+	   " from effect.list($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     .kind = BATCH_SLOW,
-    .n_columns = 9,
+    .n_columns = 10,
     .columns = {PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_INT8,
-	PGTYPE_INT4, PGTYPE_TIMESTAMPTZ, PGTYPE_UUID},
+	PGTYPE_INT4, PGTYPE_TIMESTAMPTZ, PGTYPE_UUID, PGTYPE_UUID},
     .within_column = -1,
     .resent_column = -1,
     .timeout_ms = LIST_STATEMENT_MS,

@@ -26,7 +26,11 @@ enum ledger_begin_param {
 	BEGIN_P_KEPT,
 	BEGIN_P_REGRANT,
 	BEGIN_P_WITHIN_MS,
-	BEGIN_P_RESENT
+	BEGIN_P_RESENT,
+	/* begin_guarded alone: */
+	BEGIN_P_BUSINESS,
+	BEGIN_P_AGAIN,
+	BEGIN_P_COUNTED
 };
 enum ledger_begin_column {
 	BEGIN_ATTEMPT = LEDGER_REST,
@@ -49,9 +53,13 @@ enum ledger_begin_column {
 	BEGIN_RESULT_SHA256,
 	BEGIN_KEPT,
 	BEGIN_BUDGET,
-	BEGIN_BUDGET_MAX
+	BEGIN_BUDGET_MAX,
+	/* begin_guarded alone; null in begin: */
+	BEGIN_TWIN,
+	BEGIN_TWIN_KEY,
+	BEGIN_WINDOW_MS
 };
-extern const struct batch_statement ledger_begin;
+extern const struct batch_statement ledger_begin, ledger_begin_guarded;
 
 enum ledger_register_param {
 	REGISTER_P_VERSION,
@@ -164,7 +172,8 @@ enum ledger_list_param {
 	LIST_P_OLDER_THAN_MS,
 	LIST_P_LIMIT,
 	LIST_P_BEFORE,
-	LIST_P_BEFORE_ID
+	LIST_P_BEFORE_ID,
+	LIST_P_BUSINESS
 };
 extern const struct batch_statement ledger_list;
 

@@ -24,7 +24,7 @@
 
 struct list_params {
 	const char *state;
-	char *tool, *ns, *key_prefix, *cursor;
+	char *tool, *ns, *key_prefix, *business_key, *cursor;
 	struct param_int older_than_ms, limit;
 	bool incidents;
 };
@@ -36,6 +36,7 @@ static const struct param table[] = {
     PARAM(struct list_params, tool, PARAM_TOOL),
     {.name = "namespace", .type = PARAM_NAMESPACE, .offset = offsetof(struct list_params, ns)},
     PARAM(struct list_params, key_prefix, PARAM_TEXT, .min = 1, .max = KEY_BYTES_MAX),
+    PARAM(struct list_params, business_key, PARAM_TEXT, .min = 1, .max = KEY_BYTES_MAX),
     PARAM(
 	struct list_params, older_than_ms, PARAM_INT, .max = DURATION_DAYS_MAX * INT64_C(86400000)),
     PARAM(struct list_params, limit, PARAM_INT, .min = 1, .max = LIST_ROWS_MAX),
@@ -57,6 +58,7 @@ struct list {
 	char *scope;
 	int32_t limit;
 	struct list_cursor before;
+	struct uuid business; /* the hash of its business_key, if there is one */
 	bool slow; /* its deadline passed while the statement ran: the statement's own time-out ends
 		      it */
 };
@@ -183,6 +185,7 @@ fill_effects(struct list *l, bool more)
 	v[LIST_P_LIMIT] = pg_int4(l->limit);
 	v[LIST_P_BEFORE] = more ? pg_instant(l->before.us) : pg_null();
 	v[LIST_P_BEFORE_ID] = more ? pg_uuid(&l->before.effect) : pg_null();
+	v[LIST_P_BUSINESS] = p->business_key ? pg_uuid(&l->business) : pg_null();
 }
 
 static void
@@ -201,10 +204,10 @@ fill_incidents(struct list *l, bool more)
 	v[INCIDENTS_P_BEFORE_ID] = more ? pg_int8((int64_t)l->before.event) : pg_null();
 }
 
-/* Takes the contents of `p`, and `scope`. */
+/* Takes the contents of `p`, and `scope`. `ns`: whose business key it is. */
 static void
-list_start(
-    struct request *r, const struct list_params *p, char *scope, const struct list_cursor *before)
+list_start(struct request *r, const struct list_params *p, const char *ns, char *scope,
+    const struct list_cursor *before)
 {
 	struct list *l = call_new(r, &kind, sizeof(*l), call_deadline(r));
 
@@ -212,6 +215,9 @@ list_start(
 	l->scope = scope;
 	l->limit = p->limit.set ? (int32_t)p->limit.value : LIMIT_DEFAULT;
 	l->before = *before;
+	if (p->business_key)
+		l->business =
+		    digest_business(ns, p->tool, p->business_key, strlen(p->business_key));
 	if (p->incidents)
 		fill_incidents(l, p->cursor != NULL);
 	else
@@ -230,7 +236,12 @@ params_agree(struct request *r, const struct list_params *p, struct list_cursor 
 		pointer = "/state";
 	else if (p->incidents && p->key_prefix)
 		pointer = "/key_prefix";
-	else if (p->cursor && !read_cursor(p->cursor, p->incidents, ret_before)) {
+	else if (p->incidents && p->business_key)
+		pointer = "/business_key";
+	else if (p->business_key && !p->tool) {
+		pointer = "/tool";
+		why = "is required with a business key";
+	} else if (p->cursor && !read_cursor(p->cursor, p->incidents, ret_before)) {
 		pointer = "/cursor";
 		why = "is none that a list has told";
 	}
@@ -246,16 +257,20 @@ list_call(struct request *r)
 {
 	struct list_params p = {0};
 	struct list_cursor before = {0};
+	const char *ns = NULL;
 	char *scope;
 
 	if (!call_params(r, table, N_TABLE, &p) || !params_agree(r, &p, &before))
 		goto out;
-	if (p.ns && !call_namespace(r, p.ns))
-		goto out;
+	if (p.ns || p.business_key) {
+		ns = call_namespace(r, p.ns);
+		if (!ns)
+			goto out;
+	}
 	scope = call_scope(r);
 	if (!scope)
 		goto out;
-	list_start(r, &p, scope, &before);
+	list_start(r, &p, ns, scope, &before);
 	return;
 out:
 	params_clear(table, N_TABLE, &p);

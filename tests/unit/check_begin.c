@@ -436,11 +436,11 @@ START_TEST(bound_claim_belongs_to_its_connection)
 END_TEST
 
 /* Case 37: the answer names what differs, where the policy keeps it. */
-START_TEST(mismatch_names_the_pointers_that_differ)
+/* The policy that is in force from now on. */
+static void
+use_policy(const char *text)
 {
 	char dir[] = "/tmp/check_begin.XXXXXX", path[64];
-	struct fake_request *f;
-	struct fake_row row = row_of("mismatch", NULL, 0);
 	struct tool_set *set;
 	char *error = NULL;
 	bool missing;
@@ -449,16 +449,25 @@ START_TEST(mismatch_names_the_pointers_that_differ)
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/t.json", dir);
 	file = fopen(path, "w");
-	fputs("{\"name\":\"refund\",\"class\":\"irreversible\",\"key\":\"r:{/id}\",\"secret\":[\"/"
-	      "card\"],"
-	      "\"keep\":[\"/id\",\"/amount\",\"/line\",\"/note\"]}",
-	    file);
+	fputs(text, file);
 	fclose(file);
 	set = tool_set_load(dir, false, &missing, &error);
 	ck_assert_msg(set != NULL, "%s", error);
 	method_use(&fake_config, set);
 	tool_set_free(tools);
 	tools = set;
+	unlink(path);
+	rmdir(dir);
+}
+
+START_TEST(mismatch_names_the_pointers_that_differ)
+{
+	struct fake_request *f;
+	struct fake_row row = row_of("mismatch", NULL, 0);
+
+	use_policy("{\"name\":\"refund\",\"class\":\"irreversible\",\"key\":\"r:{/id}\","
+		   "\"secret\":[\"/card\"],"
+		   "\"keep\":[\"/id\",\"/amount\",\"/line\",\"/note\"]}");
 	f = fake_call("begin",
 	    "{\"tool\":\"refund\",\"args\":{\"id\":7,\"amount\":\"1.0\",\"line\":2,\"card\":"
 	    "\"4111\"}}",
@@ -473,8 +482,101 @@ START_TEST(mismatch_names_the_pointers_that_differ)
 	fake_answered(f, "\"state\":\"done\",\"claimed_at\":\"");
 	fake_answered(f, "\"differs\":[\"/amount\",\"/line\",\"/note\"]}");
 	fake_free(f);
-	unlink(path);
-	rmdir(dir);
+	nothing_left();
+}
+END_TEST
+
+#define GUARDED                                                                            \
+	"{\"name\":\"refund\",\"turn_budget\":3,\"business_key\":[\"/id\",\"/line\"]," \
+	"\"on_business_duplicate\":\"hold\"}"
+#define TURN TOOL ",\"run\":\"r\",\"turn\":1"
+#define ARGS ",\"args\":{\"id\":7,\"line\":\"b:c\"}"
+
+START_TEST(guards_have_a_statement_of_their_own)
+{
+	struct uuid business = digest_business("default", "refund", "7:b%3Ac", 7);
+	struct fake_request *f;
+	struct batch_item *item;
+	struct fake_row row = row_of("held", NULL, 0);
+
+	/* no budget and no guard: the turn changes nothing */
+	f = fake_call("begin", "{" TURN "}", 1);
+	answer_it("busy");
+	fake_free(f);
+	use_policy("{\"name\":\"refund\",\"turn_asks\":3}");
+	f = fake_call("begin", "{" TOOL "}", 1); /* no turn, no budget */
+	answer_it("busy");
+	fake_free(f);
+	f = fake_call("begin", "{" TURN "}", 1);
+	item = sent(&ledger_begin_guarded);
+	ck_assert(item->columns[BEGIN_P_BUSINESS].null && item->columns[BEGIN_P_AGAIN].null);
+	fake_end(item, 0, &row);
+	fake_free(f);
+	use_policy(GUARDED);
+	f = fake_call("begin", "{" TOOL ARGS ",\"again\":\"two were ordered\"}", 1);
+	item = sent(&ledger_begin_guarded);
+	ck_assert(uuid_equal(&item->columns[BEGIN_P_BUSINESS].uuid, &business));
+	ck_assert_int_eq(strncmp(item->columns[BEGIN_P_AGAIN].text.p, "two were ordered", 16), 0);
+	row.cells[BEGIN_ATTEMPT].text = NULL;
+	row.cells[BEGIN_TWIN] = (struct fake_cell){.text = "", .uuid = business};
+	row.cells[BEGIN_TWIN_KEY].text = "k2";
+	row.cells[BEGIN_WINDOW_MS] = (struct fake_cell){.text = "", .number = 3600000};
+	fake_end(item, 0, &row);
+	fake_answered(f, "\"decision\":\"held\",\"next\":\"confirm\",\"advice\":\"");
+	fake_answered(f, "\"key\":\"k\",\"twin\":\"");
+	fake_answered(f, "\",\"twin_key\":\"k2\",\"window_ms\":3600000}}");
+	fake_free(f);
+	nothing_left();
+}
+END_TEST
+
+START_TEST(guard_without_what_it_goes_by_is_refused)
+{
+	static const char *const bad[][2] = {
+	    {"{" TOOL ",\"turn\":1" ARGS "}", "\"pointer\":\"/run\""},
+	    {"{" TURN "}", "\"pointer\":\"/args/id\""},
+	    {"{" TURN ",\"args\":{\"id\":1}}", "\"pointer\":\"/args/line\""},
+	    {"{" TURN ",\"args\":{\"id\":1,\"line\":null}}",
+		"the business key derives from it, and it is null"},
+	    {"{" TURN ",\"args\":{\"id\":1,\"line\":{}}}", "\"pointer\":\"/args/line\""},
+	};
+	struct fake_request *f;
+
+	use_policy(GUARDED);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		f = fake_call("begin", bad[i][0], 1);
+		fake_answered(f, bad[i][1]);
+		fake_free(f);
+	}
+	nothing_left();
+}
+END_TEST
+
+START_TEST(one_begin_is_one_ask_however_often_the_ledger_is_asked)
+{
+	struct fake_row ok = {.cells = {[LEDGER_ANSWER] = {.text = "ok"}}};
+	struct fake_row row = row_of("no_tool", NULL, 0), busy = row_of("busy", NULL, 0);
+	struct fake_request *f;
+	struct uuid effect;
+
+	use_policy("{\"name\":\"refund\",\"turn_asks\":3}");
+	f = fake_call("begin", "{" TURN ",\"wait_ms\":60000}", 1);
+	ck_assert(!sent(&ledger_begin_guarded)->columns[BEGIN_P_COUNTED].b);
+	fake_end(sent(&ledger_begin_guarded), 0, &row);
+	fake_end(sent(&ledger_register_tools), 0, &ok);
+	ck_assert(!sent(&ledger_begin_guarded)->columns[BEGIN_P_COUNTED].b);
+	effect = sent(&ledger_begin_guarded)->columns[BEGIN_P_ID].uuid;
+	fake_end(sent(&ledger_begin_guarded), 0, &busy);
+	ck_assert_uint_eq(waiting_n(), 1);
+	waiting_wake(&effect);
+	ck_assert(sent(&ledger_begin_guarded)->columns[BEGIN_P_COUNTED].b);
+	row = row_of("exhausted", NULL, 0);
+	row.cells[BEGIN_BUDGET].text = "asks";
+	row.cells[BEGIN_BUDGET_MAX] = (struct fake_cell){.text = "", .number = 3};
+	fake_end(sent(&ledger_begin_guarded), 0, &row);
+	fake_answered(f, "\"decision\":\"exhausted\",\"next\":\"stop\"");
+	fake_answered(f, "\"budget\":\"asks\",\"max\":3}");
+	fake_free(f);
 	nothing_left();
 }
 END_TEST
@@ -524,6 +626,9 @@ main(void)
 	tcase_add_test(tc, deadline_bounds_the_wait);
 	tcase_add_test(tc, bound_claim_belongs_to_its_connection);
 	tcase_add_test(tc, mismatch_names_the_pointers_that_differ);
+	tcase_add_test(tc, guards_have_a_statement_of_their_own);
+	tcase_add_test(tc, guard_without_what_it_goes_by_is_refused);
+	tcase_add_test(tc, one_begin_is_one_ask_however_often_the_ledger_is_asked);
 	tcase_add_test(tc, refused_params_ask_no_ledger);
 	return tap_run("begin", tc);
 }

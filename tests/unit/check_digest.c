@@ -28,6 +28,19 @@ START_TEST(sha256_is_sha256)
 }
 END_TEST
 
+/* by sha256sum over the same bytes */
+START_TEST(business_hashes_are_of_their_parts)
+{
+	struct uuid a = digest_business("default", "refund", "7:3", 3), b;
+	char text[UUID_TEXT_BYTES];
+
+	uuid_text(&a, text);
+	ck_assert_str_eq(text, "1205d579-f301-70a2-3451-05dd85339a0e");
+	b = digest_business("default", "refun", "d7:3", 4);
+	ck_assert(!uuid_equal(&a, &b));
+}
+END_TEST
+
 /* case 39: namespace and tool are parts of the id, and parts do not run into each other */
 START_TEST(effect_ids_are_those_of_the_vectors)
 {
@@ -142,6 +155,7 @@ main(void)
 	TCase *tc = tap_case("digest");
 
 	tcase_add_test(tc, sha256_is_sha256);
+	tcase_add_test(tc, business_hashes_are_of_their_parts);
 	tcase_add_test(tc, effect_ids_are_those_of_the_vectors);
 	tcase_add_test(tc, fingerprints_and_policy_versions_are_those_of_the_vectors);
 	tcase_add_test(tc, uuids_are_read_in_any_case_and_written_in_lower);

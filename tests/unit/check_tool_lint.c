@@ -126,6 +126,19 @@ START_TEST(guards_that_are_let_pass_are_named)
 {
 	expect("\"class\":\"overwrite\",\"key\":\"k:{/memo}\"", "guard_unused@/key");
 	expect("\"class\":\"natural\"," PROBE, "guard_unused@/probe");
+	expect("\"class\":\"read\",\"business_key\":[\"/a\"]", "guard_unused@/business_key");
+	expect("\"class\":\"read\",\"turn_budget\":1", "guard_unused@/turn_budget");
+	expect("\"class\":\"read\",\"turn_asks\":1", "guard_unused@/turn_asks");
+}
+END_TEST
+
+START_TEST(guards_should_be_able_to_guard)
+{
+	expect(SOUND ",\"turn_budget\":3,\"turn_asks\":2", "asks_below_budget@/turn_asks");
+	expect(SOUND ",\"turn_budget\":3,\"turn_asks\":3", "");
+	expect(SOUND ",\"business_key\":[\"/order_id\",\"/memo\",\"/timestamp\"]",
+	    "business_volatile@/business_key/1 business_volatile@/business_key/2");
+	expect(SOUND ",\"business_key\":[\"/order_id\",\"/amount\"]", "");
 }
 END_TEST
 
@@ -143,5 +156,6 @@ main(void)
 	tcase_add_test(tc, times_should_fit_each_other);
 	tcase_add_test(tc, lists_should_not_contradict_each_other);
 	tcase_add_test(tc, guards_that_are_let_pass_are_named);
+	tcase_add_test(tc, guards_should_be_able_to_guard);
 	return tap_run("tool_lint", tc);
 }

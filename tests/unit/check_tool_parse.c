@@ -34,8 +34,8 @@ END_TEST
 
 START_TEST(long_durations_are_honoured_or_refused) /* case 133 */
 {
-	static const char *const members[] = {
-	    "hold_max", "settle", "probe_timeout", "escalate_after", "keep_key", "keep_result"};
+	static const char *const members[] = {"hold_max", "settle", "probe_timeout",
+	    "escalate_after", "keep_key", "keep_result", "business_window"};
 	static const char *const bad[] = {"\"2147483648ms\"", "\"9007199254740992ms\"",
 	    "\"9223372036854775808ms\"", "\"3651d\"", "\"999999999d\"", "31536000000"};
 	char text[128], error[256];
@@ -66,7 +66,8 @@ END_TEST
 
 START_TEST(counts_are_whole_and_in_range)
 {
-	static const char *const members[] = {"max_attempts", "absent_needed", "result_max"};
+	static const char *const members[] = {
+	    "max_attempts", "absent_needed", "result_max", "turn_budget", "turn_asks"};
 	static const char *const bad[] = {
 	    "0", "-1", "1.5", "1000001", "1e300", "-1e300", "\"3\"", "null", "9223372036854775808"};
 	char text[128], error[128];
@@ -112,9 +113,7 @@ END_TEST
 
 START_TEST(members_of_later_versions_are_told_from_unknown_ones)
 {
-	static const char *const later[] = {"turn_budget", "turn_asks", "retry_window",
-	    "business_key", "business_window", "on_business_duplicate", "execute",
-	    "provider_key_to"};
+	static const char *const later[] = {"retry_window", "execute", "provider_key_to"};
 	char text[128], error[128];
 
 	for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
@@ -182,13 +181,14 @@ END_TEST
 
 START_TEST(pointers_follow_rfc_6901)
 {
-	static const char *const lists[] = {"ignore", "secret", "result_secret", "keep"};
+	static const char *const lists[] = {
+	    "ignore", "secret", "result_secret", "keep", "business_key"};
 	static const char *const bad[] = {
 	    "[\"memo\"]", "[\"/a~2\"]", "[\"/a~\"]", "[\"#/a\"]", "[3]", "[null]"};
 	char text[2048], error[256];
 	size_t i, j, n;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < sizeof lists / sizeof lists[0]; i++) {
 		for (j = 0; j < sizeof bad / sizeof bad[0]; j++) {
 			snprintf(text, sizeof text, "\"%s\":%s", lists[i], bad[j]);
 			snprintf(error, sizeof error,
@@ -245,6 +245,46 @@ START_TEST(what_is_secret_is_neither_kept_nor_part_of_a_key) /* case 141 */
 	ck_assert_ptr_nonnull(
 	    strstr(error_of("{\"name\":\"t\",\"key\":\"k%{/a}\"}"), "'t': /key: "));
 	expect_error("\"key\":7", "/key: must be a string");
+}
+END_TEST
+
+START_TEST(a_business_guard_is_whole_or_none)
+{
+	static const char none[] = "guards nothing without a 'business_key'";
+	const struct tool_policy *policy;
+	struct tool_set *set;
+	char text[128];
+
+	snprintf(text, sizeof text, "/business_window: %s", none);
+	expect_error("\"business_window\":\"1h\"", text);
+	expect_error("\"business_window\":\"1h\",\"business_key\":[]", text);
+	snprintf(text, sizeof text, "/on_business_duplicate: %s", none);
+	expect_error("\"on_business_duplicate\":\"hold\"", text);
+	expect_error("\"business_key\":[\"/a\"],\"on_business_duplicate\":\"refuse\"",
+	    "/on_business_duplicate: must be report or hold");
+	expect_error("\"business_key\":[\"/a\"],\"keep_key\":\"59m\"",
+	    "/business_window: must not be above 'keep_key'");
+	expect_error("\"business_key\":[\"/a\"],\"business_window\":\"31d\"",
+	    "/business_window: must not be above 'keep_key'");
+	expect_good("\"business_key\":[\"/a\"],\"business_window\":\"30d\"");
+	expect_good("\"business_key\":[]");
+	expect_error("\"business_key\":[\"/a\",\"/card/n\"],\"secret\":[\"/card\"]",
+	    "/business_key: \"/card/n\" is secret, and a key is stored and shown");
+	set = load("{\"name\":\"t\",\"turn_asks\":9,\"business_key\":[\"/b\",\"/a\"]}");
+	policy = tool_find(set, "n", "t");
+	ck_assert_str_eq(key_template_text(policy->business), "{/b}:{/a}");
+	ck_assert_int_eq(policy->turn_budget, 0);
+	ck_assert_int_eq(policy->turn_asks, 9);
+	ck_assert_ptr_nonnull(
+	    strstr(policy->json, "\"business_key\":[\"/b\",\"/a\"],\"business_window\":\"1h\","));
+	ck_assert_ptr_nonnull(strstr(policy->json, "\"on_business_duplicate\":\"report\","));
+	ck_assert_ptr_nonnull(strstr(policy->json, "\"turn_asks\":9"));
+	ck_assert_ptr_null(strstr(policy->json, "turn_budget"));
+	tool_set_free(set);
+	set = load("{\"name\":\"t\"}"); /* what is not there is not told */
+	ck_assert_ptr_null(strstr(tool_find(set, "n", "t")->json, "business"));
+	ck_assert_ptr_null(strstr(tool_find(set, "n", "t")->json, "turn"));
+	tool_set_free(set);
 }
 END_TEST
 
@@ -375,6 +415,7 @@ main(void)
 	tcase_add_test(tc, names_and_namespaces_have_a_form);
 	tcase_add_test(tc, pointers_follow_rfc_6901);
 	tcase_add_test(tc, what_is_secret_is_neither_kept_nor_part_of_a_key);
+	tcase_add_test(tc, a_business_guard_is_whole_or_none);
 	tcase_add_test(tc, exec_probes_are_absolute_and_bounded);
 	tcase_add_test(tc, mcp_definitions_are_taken_as_they_are);
 	tcase_add_test(tc, trusted_annotations_make_the_class);
