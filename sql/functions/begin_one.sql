@@ -23,7 +23,8 @@ declare
   v_tool effect.tool;
   v_seen effect.ledger;
   v_row effect.ledger;
-  v_change text; -- what must be done to the row: claim, renew, regrant, lapse, grant
+  v_over boolean := false; -- a re-sent entry whose first try was granted, and replaced since: its token is no new one
+  v_change text; -- what must be done to the row: claim, renew, regrant, retry, lapse, grant
   v_twin uuid;
   v_twin_key text;
   v_twin_attempt integer;
@@ -37,6 +38,8 @@ begin
     -- Its own first try may still be committing on a backend whose connection was lost: wait for it, bounded.
     perform effect.await_lock(effect.lock_of(p_id));
     v_now := effect.now();
+    v_over := exists (select from effect.event e
+      where e.effect = p_id and e.token = p_token and e.kind in ('granted', 'expired'));
   end if;
 
   select * into v_seen from effect.ledger l where l.id = p_id;
@@ -50,6 +53,9 @@ begin
     answer := 'mismatch';
   elsif v_seen.state = 'done' then
     answer := 'replay';
+  elsif (v_seen.state = 'unknown' or (v_seen.state = 'pending' and v_seen.lease_until <= v_now))
+    and not v_over and effect.may_retry(v_seen, v_tool, v_now) then
+    v_change := 'retry';
   elsif v_seen.state = 'pending' and v_seen.lease_until <= v_now then
     v_change := 'lapse';
   elsif v_seen.state = 'pending' and v_seen.request = p_request and not v_seen.extended
@@ -64,6 +70,8 @@ begin
     answer := 'busy';
   elsif v_seen.state in ('unknown', 'escalated') then
     answer := v_seen.state::text;
+  elsif v_over then
+    answer := 'retry';
   elsif v_seen.attempt - v_seen.base >= v_tool.max_attempts + v_seen.extra then
     answer := 'exhausted';
     budget := 'key';
@@ -72,15 +80,20 @@ begin
     v_change := 'grant';
   end if;
 
-  if v_change in ('claim', 'renew', 'regrant', 'grant') and v_now > p_not_after then
+  if v_change in ('claim', 'renew', 'regrant', 'retry', 'grant') and v_now > p_not_after then
     answer := 'late';
     return;
   end if;
-  if v_change in ('claim', 'renew', 'grant') and p_turn_id is not null
+  if v_change in ('claim', 'renew', 'retry', 'grant') and p_turn_id is not null
     and not (v_change = 'grant' and v_seen.attempt - v_seen.base >= v_tool.max_attempts) then
     -- (An attempt beyond max_attempts is an operator's word, which no turn's budget overrules.)
     select * into budget, budget_max from effect.turn_spent(v_tool, p_turn_id, p_asked);
-    if budget is not null then
+    if budget is not null and v_change = 'retry' then
+      budget := null; -- as where the key's attempts are spent: it may have landed, so it is unknown and not at its end
+      budget_max := null;
+      answer := 'unknown';
+      v_change := case when v_seen.state = 'pending' then 'lapse' end;
+    elsif budget is not null then
       answer := 'exhausted';
       v_change := null;
     end if;
@@ -113,6 +126,9 @@ begin
     elsif v_change = 'regrant' then
       answer := effect.regrant(v_row, v_now, p_instance, p_boot, p_token);
     else
+      if v_row.state = 'pending' then
+        v_row := effect.turn_unknown(v_row, 'lapsed', null);
+      end if;
       perform effect.grant(v_row, v_change, p_policy, p_fingerprint, p_token, p_request,
         coalesce(p_lease_ms, v_tool.lease_ms), p_owner, p_run, p_step, p_turn, p_kept, p_instance, p_boot, v_now,
         v_tool.keep_key_ms, p_business);
@@ -147,6 +163,7 @@ begin
   kept := v_seen.kept;
   if answer = 'run' then
     token := v_seen.token;
+    since := v_seen.open_from;
     lease_ms := ceil(extract(epoch from v_seen.lease_until - v_now) * 1000);
     on_error := (select t.on_error from effect.tool t where t.version = v_seen.policy);
   elsif answer = 'replay' then

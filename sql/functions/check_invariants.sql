@@ -72,6 +72,12 @@ as $$
   from effect.ledger l
   where l.state <> 'pending' and (l.request is not null or l.instance is not null or l.boot is not null)
   union all
+  select 'retried_is_open', l.id, format('state %s, open_from %s, claimed_at %s, ended_at %s', l.state, l.open_from, l.claimed_at,
+    l.ended_at)
+  from effect.ledger l join effect.tool t on t.version = l.policy
+  where l.open_from is not null and (l.state in ('released', 'done') or t.on_unknown <> 'retry' or l.attempt < l.base + 2
+    or l.ended_at is null or l.open_from > l.claimed_at)
+  union all
   select 'event_is_of_an_attempt', e.effect, format('event %s speaks of attempt %s, the newest is %s', e.id, e.attempt, l.attempt)
   from effect.event e join effect.ledger l on l.id = e.effect
   where e.attempt > l.attempt

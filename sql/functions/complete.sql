@@ -1,6 +1,6 @@
 -- effect.complete: record an outcome. One row out per row in (sql/README.md has the shapes).
 --
--- The hot path settles pending rows whose newest token speaks, in one update; everything else goes, one by one in ordinal
+-- The hot path settles pending rows of one open attempt whose token speaks, in one update; everything else goes, one by one in ordinal
 -- order, through effect.complete_one. Which result could be lost? None: a token that does not hold the claim leaves its
 -- result in effect.event; the result's text and size never decide whether the outcome is recorded.
 create or replace function effect.complete(
@@ -38,7 +38,7 @@ begin
       from u
         join effect.ledger l on l.id = u.id
         join effect.tool t on t.version = l.policy
-      where l.token = u.token and l.state = 'pending'
+      where l.token = u.token and l.state = 'pending' and l.open_from is null
         and (u.outcome = 'succeeded' or (u.outcome = 'failed' and l.attempt = 1))
         and (t.result_secret is null or u.policy = l.policy)
         and effect.in_scope(t.namespace, u.scope)

@@ -1,14 +1,17 @@
--- A complete by the newest token, on a locked row: the first line of the table of states.
+-- A complete by the newest token, on a locked row: the first line of the table of states. p_attempt: by the token of this former
+-- attempt, which the provider takes for one call with the newest (effect.one_call); it succeeded.
 create or replace function effect.complete_last(
   p_row effect.ledger, p_tool effect.tool, p_outcome effect.outcome, p_result text, p_bytes bigint, p_sha256 bytea,
-  p_redacted boolean,
+  p_redacted boolean, p_attempt integer default null,
   out answer text, out state text, out outcome text, out already boolean, out next_probe_at timestamptz)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
+  v_attempt integer := coalesce(p_attempt, p_row.attempt);
   v_same boolean;
+  v_given_back boolean;
   v_row effect.ledger;
 begin
   answer := 'ok';
@@ -18,7 +21,7 @@ begin
     if p_row.outcome = p_outcome and (v_same or p_row.decided_by <> 'caller') then
       if not v_same then
         -- It agrees with a probe or a person; the caller's own words are kept beside theirs.
-        perform effect.note(p_row.id, 'late', p_row.attempt, 'the caller agrees', p_by => 'caller',
+        perform effect.note(p_row.id, 'late', v_attempt, 'the caller agrees', p_by => 'caller',
           p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
           p_max => effect.kept_max(p_tool));
       end if;
@@ -30,7 +33,7 @@ begin
     end if;
     answer := 'conflict';
     state := 'done';
-    perform effect.note(p_row.id, 'late', p_row.attempt, 'another outcome stands', true, p_by => 'caller',
+    perform effect.note(p_row.id, 'late', v_attempt, 'another outcome stands', true, p_by => 'caller',
       p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
       p_max => effect.kept_max(p_tool));
     return;
@@ -47,8 +50,20 @@ begin
     return;
   end if;
 
-  if p_outcome = 'failed' and p_row.attempt > 1 and p_tool.has_probe and p_row.state in ('pending', 'unknown') then
-    -- The provider may be saying "already refunded": it is asked once before the refusal stands.
+  if p_outcome = 'failed' and p_row.open_from is not null and p_row.state = 'escalated' then
+    -- An earlier attempt may have landed, and a person has been asked: this is for the person.
+    perform effect.note(p_row.id, 'late', p_row.attempt, 'reported failed, but an earlier attempt is open', p_by => 'caller',
+      p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
+      p_max => effect.kept_max(p_tool));
+    answer := 'conflict';
+    state := 'escalated';
+    return;
+  end if;
+
+  if p_outcome = 'failed' and p_row.attempt > 1 and (p_tool.has_probe or p_row.open_from is not null)
+    and p_row.state in ('pending', 'unknown') then
+    -- The provider may be saying "already refunded": it is asked once before the refusal stands. Where it may be saying so
+    -- of an attempt that is open, the refusal does not stand before that one is settled, too.
     already := p_row.outcome is not null;
     if already then
       if not effect.same_result(p_row, p_result, p_bytes, p_sha256) then
@@ -67,14 +82,16 @@ begin
     return;
   end if;
 
-  if p_row.state = 'released' then
-    perform effect.note(p_row.id, 'late', p_row.attempt, 'reported after the release', true, p_by => 'caller',
+  v_given_back := p_row.state = 'released' or ((p_attempt is not null or p_row.open_from is not null)
+    and effect.given_back(p_row.id, v_attempt));
+  if v_given_back then
+    perform effect.note(p_row.id, 'late', v_attempt, 'reported after the release', true, p_by => 'caller',
       p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
       p_max => effect.kept_max(p_tool));
   elsif p_row.evidence is not null then
-    perform effect.both_landed(p_row);
-  elsif p_row.state in ('unknown', 'escalated') then
-    perform effect.note(p_row.id, 'late', p_row.attempt, format('reported while %s', p_row.state), p_by => 'caller',
+    perform effect.both_landed(p_row, v_attempt);
+  elsif p_row.state in ('unknown', 'escalated') or p_attempt is not null then
+    perform effect.note(p_row.id, 'late', v_attempt, format('reported while %s', p_row.state), p_by => 'caller',
       p_outcome => p_outcome);
   end if;
   perform effect.settle(p_row, p_tool, p_outcome, 'caller', p_result, p_bytes, p_sha256, p_redacted);

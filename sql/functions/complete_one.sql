@@ -63,7 +63,12 @@ begin
   end if;
   v_outcome := (case p_outcome when 'error' then 'failed' else p_outcome end)::effect.outcome;
 
-  if v_standing <> 'last' then
+  if v_standing = 'earlier' and v_outcome = 'succeeded' and effect.one_call(v_row, v_tool, v_token_attempt) then
+    select o.answer, o.state, o.outcome, o.already
+    into answer, state, outcome, already
+    from effect.complete_last(v_row, v_tool, v_outcome, p_result, p_bytes, p_sha256, p_redacted, v_token_attempt) o;
+    return;
+  elsif v_standing <> 'last' then
     answer := 'conflict';
     if v_outcome = 'succeeded' then
       perform effect.earlier_landed(v_row, v_tool, v_token_attempt, 'late', 'caller',

@@ -1,6 +1,7 @@
 -- A locked row goes to people. p_evidence: the event that proves that an earlier attempt landed (then the row can only
--- become done); null: its deadline passed. A `failed` that waited for a probe's word is no outcome any more, but an event. The running holder, if there is one, keeps attempt and token. Whoever listens
--- on the channel effect_escalated is told the id, and nothing else: a payload has its limit, and so has a listener's right.
+-- become done); null: its deadline passed. The running holder, if there is one, keeps attempt and token. A `failed` that it
+-- reported stays as an event, which does not decide any more. Whoever listens on the channel effect_escalated is told the
+-- id, and nothing else: a payload has its limit, and so has a listener's right.
 create or replace function effect.escalate(p_row effect.ledger, p_reason text, p_evidence bigint default null) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -11,7 +12,7 @@ begin
   update effect.ledger l set
     state = 'escalated', evidence = coalesce(l.evidence, p_evidence),
     since = case when l.state = 'escalated' then l.since else v_now end,
-    ended_at = coalesce(l.ended_at, l.lease_until, v_now),
+    ended_at = coalesce(greatest(l.ended_at, l.lease_until), v_now),
     due_at = case when l.state = 'escalated' then l.due_at else v_now end,
     lease_until = null, request = null, instance = null, boot = null, done_at = null, outcome = null, result = null,
     result_bytes = null, result_sha256 = null, result_state = null,

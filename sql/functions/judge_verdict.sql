@@ -8,10 +8,11 @@
 -- `landed` and `failed` are final, whichever probe of the attempt says so. An `absent` counts only on an unknown row, from the
 -- newest probe, started at least `settle` after the attempt's end and after the absent counted before; `absent_needed` of them
 -- in a row release. A probe that could not be started says nothing about the provider: absents before and after it are still
--- in a row.
+-- in a row. mine: it is about the newest attempt, or the `landed` of a former one that the provider takes for one call with it.
 create or replace function effect.judge_verdict(
   p_row effect.ledger, p_tool effect.tool, p_attempt integer, p_newest boolean, p_started_at timestamptz, p_verdict text,
-  out act text, out state text, out outcome text, out counts boolean, out absent_n integer, out why text)
+  out act text, out state text, out outcome text, out counts boolean, out absent_n integer, out why text,
+  out mine boolean)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -23,24 +24,26 @@ begin
   outcome := p_row.outcome;
   counts := false;
   absent_n := p_row.absent_n;
-  if p_attempt < p_row.attempt and p_verdict = 'landed' then
+  mine := p_attempt = p_row.attempt or (p_verdict = 'landed' and effect.one_call(p_row, p_tool, p_attempt));
+  if not mine and p_verdict = 'landed' then
     act := 'earlier_landed';
     why := 'an earlier attempt landed';
     if p_attempt > p_row.base and p_row.state <> 'done' then
       state := 'escalated';
       outcome := null;
     end if;
-  elsif p_attempt <> p_row.attempt then
+  elsif not mine then
     why := 'a later attempt was granted since';
   elsif p_row.state = 'unknown' and p_row.outcome is not null
-    and (v_outcome is not null or (p_newest and p_verdict <> 'unstarted')) then
-    -- The caller reported `failed`; this is the one word it waited for.
+    and (v_outcome is not null or (p_newest and p_verdict <> 'unstarted' and p_row.open_from is null)) then
+    -- The caller reported `failed`; this is the one word it waited for. (Any word will do only where nothing else is open.)
     act := case p_verdict when 'landed' then 'settle' else 'reported' end;
     why := case p_verdict when 'landed' then 'the provider knows better than the failure that was reported'
       else 'the failure that was reported stands' end;
     state := 'done';
     outcome := coalesce(v_outcome, 'failed');
-  elsif v_outcome is not null and p_row.state in ('unknown', 'escalated', 'released') then
+  elsif v_outcome is not null and (p_row.state in ('unknown', 'escalated', 'released')
+      or (p_row.state = 'pending' and p_attempt < p_row.attempt)) then
     act := 'settle';
     why := p_verdict || ' is final';
     state := 'done';
@@ -66,6 +69,11 @@ begin
         state := 'released';
         outcome := null;
         why := 'absent as often as is needed';
+        if p_row.outcome is not null then
+          act := 'reported';
+          state := 'done';
+          outcome := 'failed';
+        end if;
       end if;
     end if;
   elsif p_row.state = 'unknown' and p_newest then

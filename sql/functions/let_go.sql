@@ -1,4 +1,4 @@
--- A locked open row becomes released: it is known that its newest attempt did not land, so the next begin may run it.
+-- A locked open row becomes released: it is known that none of its attempts landed, so the next begin may run it.
 create or replace function effect.let_go(p_row effect.ledger, p_tool effect.tool, p_kind text, p_reason text,
   p_by text default null, p_result text default null, p_bytes bigint default null, p_sha256 bytea default null,
   p_detail text default null, p_evidence text default null) returns void
@@ -15,7 +15,7 @@ begin
   update effect.ledger l set
     state = 'released', done_at = v_now, keep_until = v_keep_until, due_at = v_keep_until, lease_until = null,
     request = null, instance = null, boot = null, ended_at = null, since = null, deadline_at = null,
-    absent_at = null, absent_n = 0, lost = false, outcome = null, result = null, result_bytes = null,
+    absent_at = null, open_from = null, absent_n = 0, lost = false, outcome = null, result = null, result_bytes = null,
     result_sha256 = null, result_state = null
   where l.id = p_row.id and l.token = p_row.token and l.state = p_row.state;
   if not found then

@@ -11,7 +11,7 @@ begin
   insert into effect.tool (version, registered_at, lease_ms, hold_max_ms, settle_ms, probe_timeout_ms,
     escalate_after_ms, keep_result_ms, keep_key_ms, result_max, max_attempts, absent_needed, has_probe, namespace,
     name, on_error, on_unknown, result_secret, policy, probe_backoff_ms, turn_budget, turn_asks, business_window_ms,
-    on_business_duplicate)
+    on_business_duplicate, retry_window_ms)
   select distinct on (u.version) u.version, effect.now(),
     effect.duration_ms(p ->> 'lease'), effect.duration_ms(p ->> 'hold_max'), effect.duration_ms(p ->> 'settle'),
     effect.duration_ms(p ->> 'probe_timeout'), effect.duration_ms(p ->> 'escalate_after'),
@@ -22,7 +22,7 @@ begin
     array(select effect.duration_ms(b) from jsonb_array_elements_text(p -> 'probe_backoff') with ordinality as e(b, i)
       order by i),
     (p ->> 'turn_budget')::integer, (p ->> 'turn_asks')::integer, effect.duration_ms(p ->> 'business_window'),
-    p ->> 'on_business_duplicate'
+    p ->> 'on_business_duplicate', effect.duration_ms(p ->> 'retry_window')
   from unnest(p_version, p_namespace, p_name, p_policy) as u(version, namespace, name, policy),
     lateral (select u.policy::jsonb as p) as j
   order by u.version

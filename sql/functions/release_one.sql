@@ -1,5 +1,6 @@
 -- One release, judged whole. Which effect could run twice by it? One whose wrapper lies or is mistaken; so a row that the
--- wrapper itself called unknown, or that is proven to have landed, is not released by a later word. Nor does a daemon's
+-- wrapper itself called unknown, or that is proven to have landed, is not released by a later word; one that was granted as
+-- a retry over an attempt that is still open only steps back to that one. Nor does a daemon's
 -- `not told` that was held up on its way release what a later boot has told its request since.
 create or replace function effect.release_one(
   p_id uuid, p_token uuid, p_scope text, p_reason text, p_not_told boolean, p_result text default null,
@@ -36,6 +37,11 @@ begin
   elsif v_standing <> 'last' then
     answer := 'not_owner';
     perform effect.late_word(v_standing, v_token_attempt, v_row, v_tool, 'release', p_reason, p_result, p_bytes, p_sha256);
+  elsif v_row.open_from is not null and (v_row.state = 'pending' or (v_row.state = 'unknown' and v_row.lost)) then
+    already := effect.step_back(v_row, v_tool, case when p_not_told then 'not_told' else 'released' end, p_reason,
+      p_result, p_bytes, p_sha256);
+    answer := 'ok';
+    state := 'unknown';
   elsif v_row.state = 'pending' or (v_row.state = 'unknown' and v_row.lost) then
     perform effect.let_go(v_row, v_tool, case when p_not_told then 'not_told' else 'released' end, p_reason, 'caller',
       p_result, p_bytes, p_sha256);

@@ -17,7 +17,7 @@ begin
       else least(v_now + effect.ms(p_tool.keep_result_ms), v_keep_until) end,
     result = v_kept.result, result_bytes = v_kept.bytes, result_sha256 = v_kept.sha256, result_state = v_kept.state,
     lease_until = null, request = null, instance = null, boot = null, ended_at = null, since = null,
-    deadline_at = null, absent_at = null, absent_n = 0, lost = false
+    deadline_at = null, absent_at = null, open_from = null, absent_n = 0, lost = false
   where l.id = p_row.id and l.token = p_row.token and l.state = p_row.state;
   if not found then
     raise exception 'effect % moved under its lock', p_row.id using errcode = 'ZE002';

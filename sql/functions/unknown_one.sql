@@ -31,7 +31,8 @@ begin
   attempt := v_row.attempt;
   if v_standing <> 'last' then
     answer := 'not_owner';
-    perform effect.late_word(v_standing, v_token_attempt, v_row, v_tool, 'unknown', p_reason, p_result, p_bytes, p_sha256);
+    perform effect.late_word(v_standing, v_token_attempt, v_row, v_tool, 'unknown', p_reason, p_result, p_bytes, p_sha256,
+      p_closed);
     return;
   end if;
   answer := 'ok';

@@ -63,12 +63,12 @@ begin
   elsif v_judged.act in ('count', 'release') then
     perform effect.count_probe(v_row, v_tool, p_verdict, p_reason, v_judged.act, v_judged.counts, v_judged.absent_n);
     answer := 'ok';
-  elsif v_row.state = 'done' and v_row.decided_by = 'probe' and p_attempt = v_row.attempt and v_row.outcome = v_outcome
+  elsif v_row.state = 'done' and v_row.decided_by = 'probe' and v_judged.mine and v_row.outcome = v_outcome
     and effect.same_result(v_row, p_result, p_bytes, p_sha256) then
     null; -- what it has decided itself, sent again after a lost connection
   else
     perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason),
-      v_row.state = 'done' and v_outcome is not null and p_attempt = v_row.attempt and v_outcome <> v_row.outcome,
+      v_row.state = 'done' and v_outcome is not null and v_judged.mine and v_outcome <> v_row.outcome,
       p_by => 'probe', p_outcome => v_outcome, p_result => v_text, p_bytes => p_bytes, p_sha256 => p_sha256,
       p_max => effect.kept_max(v_tool), p_once => true);
   end if;

@@ -21,6 +21,7 @@ create table effect.tool (
   keep_key_ms bigint not null,
   business_window_ms bigint,
   result_max bigint not null,
+  retry_window_ms bigint,
   max_attempts integer not null,
   absent_needed integer not null,
   turn_budget integer,
@@ -29,11 +30,12 @@ create table effect.tool (
   namespace text not null,
   name text not null,
   on_error text not null check (on_error in ('unknown', 'failed', 'released')),
-  on_unknown text not null check (on_unknown in ('probe', 'human')),
+  on_unknown text not null check (on_unknown in ('probe', 'human', 'retry')),
   on_business_duplicate text check (on_business_duplicate in ('report', 'hold')),
   result_secret text,
   policy text not null,
-  probe_backoff_ms bigint[] not null
+  probe_backoff_ms bigint[] not null,
+  check ((on_unknown = 'retry') = (retry_window_ms is not null))
 );
 create index tool_name on effect.tool (namespace, name);
 
@@ -57,6 +59,7 @@ create table effect.ledger (
   probe_at timestamptz,
   probed_at timestamptz,
   absent_at timestamptz,
+  open_from timestamptz,
   evidence bigint,
   result_bytes bigint,
   attempt integer not null,
@@ -159,14 +162,25 @@ create table effect.stat (
 );
 
 -- A second, independent assertion about transitions. States stand in the order in which a row passes through them; the
--- condition is judged without calling the function, which sees only rows that go back or change hands.
+-- condition is judged without calling the function, which sees only rows that go back or change hands. The one attempt that
+-- may be granted over an open one is a retry: by both attempts' policies, of the same call, inside both their windows.
 create function effect.check_transition() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  v_retry boolean := false;
 begin
+  if old.state = 'unknown' and new.state = 'pending' then
+    select count(*) = 2 into v_retry
+    from unnest(array[old.policy, new.policy]) as p(version) join effect.tool t on t.version = p.version
+    where t.on_unknown = 'retry' and new.claimed_at < new.open_from + t.retry_window_ms * interval '1 millisecond'
+      and new.open_from = coalesce(old.open_from, old.claimed_at) and new.ended_at = old.ended_at
+      and new.fingerprint is not distinct from old.fingerprint and new.base = old.base
+      and old.outcome is null and old.evidence is null;
+  end if;
   if new.id <> old.id or new.attempt < old.attempt or new.attempt > old.attempt + 1
     or (new.attempt = old.attempt) <> (new.token = old.token)
     or (new.attempt > old.attempt and not (new.state = 'pending'
-      and (old.state = 'released' or (old.state = 'done' and new.base = old.attempt))))
+      and (v_retry or old.state = 'released' or (old.state = 'done' and new.base = old.attempt))))
     or (new.attempt = old.attempt and new.state < old.state
       and not (old.state = 'released' and new.state = 'escalated')) then
     raise exception 'effect %, attempt % may not go from % to %', old.id, old.attempt, old.state, new.state

@@ -64,6 +64,11 @@ begin
   perform effect_test.tool('secret', '{"result_secret": ["/iban"]}');
   perform effect_test.tool('small', '{"result_max": 10}');
   perform effect_test.tool('quick', '{"settle": "0s", "absent_needed": 1}');
+  perform effect_test.tool('again', '{"on_unknown": "retry", "retry_window": "1h"}');
+  perform effect_test.tool('againbare', '{"on_unknown": "retry", "retry_window": "1h", "probe": null}');
+  perform effect_test.tool('againquick', '{"on_unknown": "retry", "retry_window": "1h", "settle": "0s", "absent_needed": 1}');
+  perform effect_test.tool('againonce', '{"on_unknown": "retry", "retry_window": "1h", "max_attempts": 2}');
+  perform effect_test.tool('againfrees', '{"on_unknown": "retry", "retry_window": "1h", "on_error": "released"}');
 end
 $$;
 
@@ -433,6 +438,9 @@ begin
     when 'evidence' then
       perform effect_test.must(p_step, effect_test.complete(v_at || jsonb_build_object('token', v_subject.tokens[1],
         'result', '{"first":true}')) ->> 'answer', 'conflict');
+    when 'first' then
+      perform effect_test.must(p_step, effect_test.complete(v_at || jsonb_build_object('token', v_subject.tokens[1],
+        'result', '{"r":1}')) ->> 'answer', 'ok');
     when 'over' then
       perform effect_test.set_now(v_row.lease_until + interval '1 s');
     when 'lapse' then
@@ -454,6 +462,8 @@ begin
     when 'resolve' then
       perform effect_test.must(p_step, effect_test.resolve(jsonb_build_object('id', v_subject.id, 'verdict',
         split_part(p_step, '=', 2))) ->> 'answer', 'ok');
+    when 'wait' then
+      perform effect_test.advance(split_part(p_step, '=', 2)::interval);
     when 'drop' then
       perform effect_test.set_now(v_row.done_at + interval '24 h 1 s');
       perform effect.retain(100);
@@ -633,7 +643,7 @@ begin
     end if;
     -- every event of the message is of the attempt whose token or number came
     if exists (select from effect.event e where e.effect = v_subject.id and e.id > v_event
-        and e.attempt not in (v_subject.attempts[1], v_row.attempt)) then
+        and e.attempt not in (v_subject.attempts[1], v_row.attempt, coalesce((v_row_before ->> 'attempt')::int, 1))) then
       v_faults := v_faults || 'an event is of another attempt'::text;
     end if;
     v_faults := v_faults || array(select format('invariant %s: %s', i.invariant, i.detail)

@@ -3,6 +3,9 @@ begin;
 select no_plan();
 select effect_test.begin(jsonb_agg(effect_test.e(k, 't1')))
   from unnest(array['pending', 'unknown', 'released', 'done', 'two', 'renewed', 'evidence', 'omitted', 'other']) k \gset
+select effect_test.begin(effect_test.e('retried', 't1', '{"tool": "again"}')) \gset
+select effect_test.unknown(effect_test.e('retried', 't1', '{"tool": "again"}')) \gset
+select effect_test.begin(effect_test.e('retried', 't2', '{"tool": "again"}')) \gset
 select effect_test.unknown(effect_test.e('unknown', 't1')) \gset
 select effect_test.release(jsonb_agg(effect_test.e(k, 't1'))) from unnest(array['released', 'two', 'renewed', 'evidence']) k \gset
 select effect_test.complete(effect_test.e('done', 't1', '{"result": "{\"r\":1}"}')) \gset
@@ -35,6 +38,7 @@ $$;
 alter table effect.ledger disable trigger ledger_transition;
 create temp table plants (invariant text, plant text);
 insert into plants values
+  ('retried_is_open', $$ update effect.ledger set open_from = claimed_at where key = 'two' $$),
   ('policy_known', $$ update effect.ledger set policy = 42 where key = 'pending' $$),
   ('id_is_of_key', $$ update effect.ledger set key = 'another' where key = 'pending' $$),
   ('token_is_unique',
@@ -88,7 +92,8 @@ from (values
   ('unknown', 'since = null'), ('evidence', 'since = null'), ('evidence', 'ended_at = null'), ('done', 'done_at = null'),
   ('released', 'done_at = null'), ('done', 'outcome = null'), ('done', 'decided_by = null'), ('done', 'result_state = null'),
   ('done', $$request = '00000000-0000-0000-0000-000000000001'$$), ('unknown', $$boot = '00000000-0000-0000-0000-000000000001'$$),
-  ('done', 'result_bytes = null'), ('pending', 'base = attempt'), ('pending', 'extra = -1')) v(key, change);
+  ('retried', 'ended_at = null'), ('retried', $$open_from = claimed_at + interval '1 s'$$),
+  ('retried', $$state = 'released', lease_until = null, done_at = claimed_at$$), ('done', 'result_bytes = null'), ('pending', 'base = attempt'), ('pending', 'extra = -1')) v(key, change);
 -- Transitions that the table of states does not have: the table's trigger refuses them, a second and independent assertion.
 alter table effect.ledger enable trigger ledger_transition;
 select throws_ok(format('update effect.ledger set %s where key = %L', change, key), 'ZE002', null,
