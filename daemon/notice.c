@@ -4,22 +4,23 @@
 #include <string.h>
 
 static void
-be32(uint8_t *at, int32_t value)
+be64(uint8_t *at, uint64_t value)
 {
-	for (int i = 0; i < 4; i++)
-		at[i] = (uint8_t)((uint32_t)value >> (24 - 8 * i));
+	for (int i = 0; i < 8; i++)
+		at[i] = (uint8_t)(value >> (56 - 8 * i));
 }
 
 struct uuid
 notice_id(const struct notice *notice)
 {
 	const struct uuid *effect = &notice->effect;
-	uint8_t text[sizeof effect->b + 8], hash[SHA256_BYTES];
+	uint8_t text[sizeof effect->b + 16], hash[SHA256_BYTES];
 	struct uuid id;
 
 	memcpy(text, effect->b, sizeof effect->b);
-	be32(text + sizeof effect->b, notice->attempt);
-	be32(text + sizeof effect->b + 4, notice->notice_no);
+	be64(text + sizeof effect->b,
+	    (uint64_t)(uint32_t)notice->attempt << 32 | (uint32_t)notice->notice_no);
+	be64(text + sizeof effect->b + 8, (uint64_t)notice->since_us);
 	digest_sha256(text, sizeof text, hash);
 	memcpy(id.b, hash, sizeof id.b);
 	id.b[6] = (uint8_t)((id.b[6] & 0x0f) | 0x80);

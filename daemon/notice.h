@@ -17,7 +17,10 @@ struct notice {
 	const char *reason; /* NULL = none */
 };
 
-/* UUID version 8 from SHA-256 of (effect, attempt, notice number): the same in every try of it. */
+/*
+ * UUID version 8 from SHA-256 of (effect, attempt, notice number, since): the same in every try of
+ * it, and another one for a reminder, and where the same attempt is escalated once more.
+ */
 struct uuid notice_id(const struct notice *notice);
 /* One JSON object and an LF. */
 void notice_line(const struct notice *notice, struct buf *out);

@@ -35,8 +35,10 @@
 	((n) - (n) / 4) /* of the probes may be one tool's, so that a provider that hangs starves \
 			   no other */
 #define TELL_MS 60000	/* how long a word waits for the ledger; then the row is due again anyway */
-#define NOTICE_WAIT_MS \
-	45000 /* a notice waits for room; after a minute the ledger hands it out again */
+#define NOTICE_WAIT_MS                                                                             \
+	45000 /* a notice waits for room; this, what a notifier may take and the telling of it fit \
+	       * in the two minutes after which the ledger hands it out again (effect.take_notice) \
+	       */
 
 enum task_kind { TASK_PROBE, TASK_NOTICE };
 enum task_state { TASK_WAITS, TASK_RUNS, TASK_ASKS, TASK_TOLD };

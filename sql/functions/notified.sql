@@ -24,7 +24,11 @@ begin
     else
       answer := 'event';
       if p_taken[v_i] then
-        perform effect.note(v_row.id, 'notified', v_row.attempt, p_reason[v_i]);
+        perform effect.note(v_row.id, 'notified', v_row.attempt, concat_ws(': ',
+          case p_notice_no[v_i] when 1 then 'the first notice' else format('reminder %s', p_notice_no[v_i] - 1) end
+          || case when v_row.notice_no = p_notice_no[v_i] and v_row.notice_tries > 1
+            then format(', at try %s', v_row.notice_tries) else '' end, p_reason[v_i]),
+          p_detail => effect.rfc3339(v_row.since), p_once => true);
       end if;
       if v_row.state = 'escalated' and v_row.notice_no = p_notice_no[v_i] and not v_row.noticed then
         update effect.ledger l set

@@ -1,27 +1,20 @@
 #!/usr/bin/python3
-"""What is forgotten, and when: results, keys, and never an open row; and notices to people, each under one id until it is taken.
-The ledger's clock is moved, as test builds may. Cases 93, 95, 96 and 133."""
+"""What is forgotten, and when: results, keys, and never an open row. The ledger's clock is moved, as test builds may. Cases 93, 95,
+96 and 133."""
 import threading
 import time
 
 from harness import *
 from talk import *
 
-NOTICE = Script('exit 1')
 TOOLS = [
     {'name': 'minute', 'keep_result': '30s', 'keep_key': '60s'}, {'name': 'year', 'keep_result': '365d', 'keep_key': '3650d'},
     {'name': 'zero', 'keep_result': '0s', 'keep_key': '0s'}, {'name': 'many', 'keep_result': '1s', 'keep_key': '1s', 'max_attempts': 2},
     {'name': 'open', 'keep_result': '1s', 'keep_key': '1s', 'escalate_after': '3650d'},
     {'name': 'hand', 'keep_result': '1s', 'keep_key': '1s', 'escalate_after': '0s'},
 ]
-CONFIG = 'sweep_interval = "50ms"\nnotify { exec = {"%s", "--argument"} }\n' % NOTICE.path
+CONFIG = 'sweep_interval = "50ms"\n'
 N_ROWS = rounds_of(20000, 50000)
-
-
-def later(cluster, seconds):
-    """Every clock of the ledger is now that much ahead."""
-    cluster.psql("create or replace function effect.now() returns timestamptz language sql volatile parallel safe "
-                 f"as $$ select pg_catalog.clock_timestamp() + interval '{seconds} seconds' $$")
 
 
 def settle(conn, key, tool, result='r'):
@@ -160,62 +153,11 @@ def purge(daemon, cluster):
     later(cluster, 0)
 
 
-def notices(conn, cluster):
-    """A notice has one id until it was taken; then reminders, each with its own."""
-    NOTICE.play('exit 1')
-    run = claim(conn, 'told', 'hand', args={'a': 1})
-    conn.call('unknown', **own_ids(run), reason='gateway time-out')
-    NOTICE.wait_asked(1, run['effect'])
-    notice = NOTICE.asked(run['effect'])[0]
-    is_(names(notice), 'id effect namespace tool key attempt since reason reminder', 'what a notifier is told')
-    is_((notice['namespace'], notice['tool'], notice['key'], notice['attempt'], notice['reminder']), ('default', 'hand', 'told', 1, 0), 'and what that says')
-    like(notice['id'] + notice['since'], UUID[:-1] + INSTANT[1:], 'id and instant')
-    ahead = 0
-    for n in (2, 3, 4):
-        ahead += 700
-        later(cluster, ahead)
-        NOTICE.wait_asked(n, run['effect'])
-    NOTICE.play('exit 0')
-    ahead += 700
-    later(cluster, ahead)
-    row = wait_until(lambda: 'notified' in event_kinds(conn.call('get', effect=run['effect'])) and conn.call('get', effect=run['effect']), 20)
-    asked = NOTICE.asked(run['effect'])
-    is_((len({line['id'] for line in asked}), {line['reminder'] for line in asked}), (1, {0}), f'{len(asked)} tries under one id')
-    n = len(asked)
-    later(cluster, ahead + 3000)
-    is_((len(NOTICE.asked(run['effect'])), row['state']), (n, 'escalated'), 'taken: silence for an hour')
-    for reminder, hours in ((1, 1), (2, 2), (3, 4)):
-        ahead += hours * 3600 + 60
-        later(cluster, ahead)
-        NOTICE.wait_asked(n + reminder, run['effect'])
-        last = NOTICE.asked(run['effect'])[-1]
-        is_(last['reminder'], reminder, f'reminder {reminder} after {hours} h')
-        wait_until(lambda: event_kinds(conn.call('get', effect=run['effect'])).count('notified') == reminder + 1, 20)
-    ids = [line['id'] for line in NOTICE.asked(run['effect'])]
-    is_(len(set(ids)), 4, 'each with an id of its own')
-    conn.call('resolve', effect=run['effect'], verdict='landed', reason='seen', attempt=1, state='escalated')
-    n = len(ids)
-    later(cluster, ahead + 90000)
-    other = claim(conn, 'after', 'hand')
-    conn.call('unknown', **own_ids(other))
-    NOTICE.wait_asked(1, other['effect'])
-    is_(len(NOTICE.asked(run['effect'])), n, 'what is resolved is told no more')
-    # a notifier that hangs or is away stops nothing
-    NOTICE.play('exec sleep 60')
-    hung = claim(conn, 'hung', 'hand')
-    conn.call('unknown', **own_ids(hung))
-    NOTICE.wait_asked(1, hung['effect'])
-    is_(conn.call('resolve', effect=hung['effect'], verdict='absent', reason='seen', attempt=1, state='escalated')['state'], 'released',
-        'a person decides while the notifier hangs')
-
-
 with Cluster() as cluster, Daemon(cluster, config=CONFIG, tools=TOOLS) as daemon:
     with daemon.ready().connect() as conn:
         forgotten(conn, cluster)
         open_rows(daemon, conn, cluster)
     purge(daemon, cluster)
-    with daemon.connect() as conn:
-        notices(conn, cluster)
     is_(cluster.invariants(), [], 'no invariant is broken')
     is_(daemon.stop(), 0, 'the daemon ends in order')
 done()

@@ -15,7 +15,7 @@ from talk import *
 
 NEW, OLD = (b'whsec_' + base64.b64encode(bytes(range(n, n + 32))) for n in (0, 32))
 POSTS = []
-ANSWERS = collections.deque()  # statuses of the next answers; then 204
+ANSWERS = collections.deque()  # statuses of the next answers, None = it hangs up without a word; then 204
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
@@ -26,6 +26,9 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers['Content-Length']))
         POSTS.append((dict((name.lower(), value) for name, value in self.headers.items()), body))
         status = ANSWERS.popleft() if ANSWERS else 204
+        if status is None:
+            self.close_connection = True
+            return
         self.send_response(status)
         if status == 302:
             self.send_header('Location', '/elsewhere')
@@ -97,6 +100,14 @@ def main():
         wait_until(lambda: daemon.grep('taken=no.*HTTP 500') or other.grep('taken=no.*HTTP 500'), 20, 'the log says why')
         is_(state_of(conn, run['effect']), 'escalated', 'and stays escalated')
         ANSWERS.clear()
+
+        ANSWERS.append(None)
+        run = ask_people(conn, 'answer lost')
+        wait_until(lambda: notified(conn, run), 60, 'it is told again')
+        posts = of(run['effect'])
+        is_((len(posts), len({headers['webhook-id'] for headers, _ in posts}), len({body for _, body in posts})), (2, 1, 1),
+            'one that was taken, and whose answer is lost, comes twice under one id')
+        is_(notified(conn, run)[0]['reason'], 'the first notice, at try 2', 'which the history says')
 
         # a rotation: the old one goes, nobody reloads
         write(files[1], NEW)

@@ -6,7 +6,7 @@ import socket
 
 from harness import folder, wait_until
 
-__all__ = ['Manager', 'Script', 'UUID', 'INSTANT', 'bring', 'claim', 'dump', 'event_kinds', 'exchange', 'ms_of', 'names', 'own_ids', 'pids_of', 'raw_begin',
+__all__ = ['Manager', 'Script', 'UUID', 'INSTANT', 'bring', 'claim', 'dump', 'event_kinds', 'exchange', 'later', 'ms_of', 'names', 'own_ids', 'pids_of', 'raw_begin',
            'state_of', 'wait_state']
 
 UUID = r'^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
@@ -77,6 +77,12 @@ def ms_of(instant):
     return round(at.timestamp() * 1000)
 
 
+def later(cluster, seconds):
+    """Every clock of the ledger is now that much ahead, as test builds may have it."""
+    cluster.psql("create or replace function effect.now() returns timestamptz language sql volatile parallel safe "
+                 f"as $$ select pg_catalog.clock_timestamp() + interval '{seconds} seconds' $$")
+
+
 def pids_of(parent):
     """The children of a process: {pid: state letter}, all of one moment: those who come and go meanwhile do not add up."""
     try:
@@ -135,9 +141,9 @@ class Script:
         self.play(f"cat <<'EOF'\n{json.dumps({'verdict': verdict, **more})}\nEOF")
 
     def asked(self, effect=None):
-        """The objects that came on stdin so far."""
+        """The objects that came on stdin so far; an empty line is a run whose starter died before it said why."""
         with open(os.path.join(self.dir, 'asked'), encoding='utf-8') as asked:
-            lines = [json.loads(line) for line in asked if line.endswith('\n')]
+            lines = [json.loads(line) for line in asked if line.endswith('\n') and line != '\n']
         return [line for line in lines if effect in (None, line['effect'])]
 
     def wait_asked(self, n, effect=None, deadline_s=20):

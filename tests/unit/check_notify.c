@@ -63,6 +63,25 @@ START_TEST(body_is_one_object_and_tells_the_story)
 }
 END_TEST
 
+START_TEST(id_is_that_of_the_notice_and_not_of_the_try)
+{
+	struct notice first = {
+	    .ns = "n", .tool = "t", .key = "k", .attempt = 1, .notice_no = 1, .since_us = 1};
+	struct notice others[] = {first, first, first, first};
+	struct uuid id = notice_id(&first), again = notice_id(&first), other;
+
+	ck_assert_mem_eq(&id, &again, sizeof id);
+	others[0].notice_no = 2;
+	others[1].attempt = 2;
+	others[2].since_us = 2;
+	others[3].effect.b[15] = 1;
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+		other = notice_id(&others[i]);
+		ck_assert_msg(memcmp(&id, &other, sizeof id) != 0, "the %zu. one", i);
+	}
+}
+END_TEST
+
 int
 main(void)
 {
@@ -71,5 +90,6 @@ main(void)
 	tcase_add_test(tc, signature_is_the_published_one);
 	tcase_add_test(tc, secret_that_is_none_signs_nothing);
 	tcase_add_test(tc, body_is_one_object_and_tells_the_story);
+	tcase_add_test(tc, id_is_that_of_the_notice_and_not_of_the_try);
 	return tap_run("notify", tc);
 }

@@ -34,8 +34,9 @@ select is(pg_temp.notified('a', 1, false), 'ok', 'the notifier failed');
 select ok(pg_temp.wait('a') between '1 s' and '1 min', 'tried again soon');
 select is(pg_temp.notice('a'), '1', 'the same notice, by its number');
 select is(pg_temp.notified('a', 1, true), 'ok', 'taken');
-select is(pg_temp.notified('a', 1, true), 'event', 'taken twice: an event');
-select ok(position('notified' in effect_test.kinds('a', 'bare')) > 0, 'the notice is an event');
+select is(pg_temp.notified('a', 1, true), 'event', 'said again');
+select is((select string_agg(e.reason, '; ') from effect.event e where e.kind = 'notified'),
+  'the first notice, at try 2: exit 0', 'one event, that says which one and at which try');
 -- reminders
 create table pg_temp.gaps (n int, gap interval);
 do $$
@@ -47,15 +48,29 @@ begin
   end loop;
 end
 $$;
-select ok((select bool_and(later.gap >= g.gap) from gaps g join gaps later on later.n = g.n + 1),
-  'reminders come at intervals that grow');
-select ok((select (select gap from gaps where n = 4) > (select gap from gaps where n = 2)), 'and grow indeed');
-select is((select count(distinct gap) from gaps where n >= 8), 1::bigint, 'up to a cap');
+select is((select string_agg(extract(epoch from gap)::int / 3600 || ' h', ', ' order by n) from gaps),
+  '1 h, 2 h, 4 h, 8 h, 16 h, 24 h, 24 h, 24 h', 'reminders come at intervals that grow, up to a cap');
 -- a sender that died: due again by itself
 select pg_temp.wait('a') \gset
 select is(pg_temp.notice('a'), '10', 'a reminder that nobody reports on');
-select ok(pg_temp.wait('a') between '1 s' and '10 min', 'is due again by itself');
+select is(pg_temp.wait('a'), interval '2 min', 'is due again by itself, when whoever lives would have spoken');
 select is(pg_temp.notice('a'), '10', 'under the same number');
+-- not taken again and again: at intervals that grow, too
+create table pg_temp.tries (n int, gap interval);
+do $$
+begin
+  for i in 1 .. 9 loop
+    perform pg_temp.notified('a', 10, false);
+    insert into pg_temp.tries select i, pg_temp.wait('a');
+    perform effect_test.must('try', pg_temp.notice('a'), '10');
+  end loop;
+end
+$$;
+select is((select string_agg(extract(epoch from gap)::int::text, ' ' order by n) from tries), '10 20 40 80 160 320 600 600 600',
+  'a notice that nobody takes is sent again after seconds that double, up to ten minutes');
+select is(pg_temp.notified('a', 10, true), 'ok', 'until it is taken');
+select is((select e.reason from effect.event e where e.kind = 'notified' order by e.id desc limit 1),
+  'reminder 9, at try 11: exit 0', 'and how often it was tried is told');
 -- without a notifier the row waits for one
 select effect_test.begin(effect_test.e('b', 't1', '{"tool": "bare"}')) \gset
 select effect_test.unknown(effect_test.e('b', 't1', '{"tool": "bare"}')) \gset
@@ -69,6 +84,27 @@ select effect_test.advance('2 d') \gset
 select is(pg_temp.notice('b'), null, 'a resolved row is not spoken of');
 select is(pg_temp.notified('b', 1, true), 'event', 'a notice that was taken meanwhile is an event');
 select is(pg_temp.notified('none', 1, true), 'not_found', 'or not found');
+
+-- released by a person, and then an earlier attempt turns out to have landed: the same attempt is escalated once more. Its
+-- first notice is the first again, and of another instant, by which its id differs.
+select effect_test.begin(effect_test.e('c', 't1', '{"tool": "bare"}')) \gset
+select effect_test.release(effect_test.e('c', 't1', '{"tool": "bare"}')) \gset
+select effect_test.begin(effect_test.e('c', 't2', '{"tool": "bare"}')) \gset
+select effect_test.unknown(effect_test.e('c', 't2', '{"tool": "bare"}')) \gset
+select effect_test.advance('31 s') \gset
+select effect_test.sweep() \gset
+select is(pg_temp.notice('c'), '1', 'another one is escalated');
+select effect_test.row('c', 'bare') as first \gset
+select is(pg_temp.notified('c', 1, true), 'ok', 'its notice is taken');
+select effect_test.resolve('{"key": "c", "tool": "bare", "verdict": "absent"}') \gset
+select effect_test.advance('1 h') \gset
+select effect_test.complete(effect_test.e('c', 't1', '{"tool": "bare"}')) \gset
+select is(pg_temp.notice('c'), '1', 'escalated once more: a first notice');
+select isnt(effect_test.row('c', 'bare') ->> 'since', :'first'::jsonb ->> 'since', 'of another instant');
+select is(effect_test.row('c', 'bare') ->> 'attempt', :'first'::jsonb ->> 'attempt', 'and of the same attempt');
+select is(pg_temp.notified('c', 1, true), 'ok', 'taken');
+select is((select count(*) from effect.event e where e.effect = effect.id('default', 'bare', 'c') and e.kind = 'notified'), 2::bigint,
+  'both are events');
 
 -- the policy asks people: no probe is asked
 select effect_test.tool('human', '{"on_unknown": "human"}') \gset
