@@ -13,13 +13,14 @@
 
 #include "alloc.h"
 #include "buf.h"
+#include "child_birth.h"
 #include "loop.h"
+#include "runnable.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ struct child {
 	LIST_ENTRY(child) link; /* in `children` until it is reaped */
 	pid_t pid;		/* and process group */
 	bool reported;		/* done was called, or is not wanted any more */
+	bool reaped;		/* the leader is; members of its group may be ours to reap, too */
 	void (*done)(void *arg, const struct child_result *result);
 	void *arg;
 	struct {
@@ -114,13 +116,12 @@ child_report(struct child *c, enum child_end end, int code)
 	child_release(c);
 }
 
-/* The group, and its leader by itself: it may have gone over to another group. It is not reaped
- * yet, so the number is still its own. */
+/* The group, whose leader cannot leave it, as it leads its session, too. It is not reaped yet, so
+ * the number is still its own. */
 static void
 child_kill_all(const struct child *c)
 {
 	kill(-c->pid, SIGKILL);
-	kill(c->pid, SIGKILL);
 }
 
 /* Killed for our reasons: told at once, reaped when the kernel has done it. */
@@ -215,6 +216,25 @@ child_err_cb(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
+ * What its leader left behind is dead or dying, and somebody else's to reap, unless we are who
+ * orphans come to (the first process of a container): as long as one is there, the group's number
+ * is not given to others.
+ */
+static void
+child_reap_group(struct child *c)
+{
+	pid_t pid;
+
+	do {
+		pid = waitpid(-c->pid, NULL, WNOHANG);
+	} while (pid > 0 || (pid < 0 && errno == EINTR));
+	if (pid == 0)
+		return; /* it will be heard of */
+	LIST_REMOVE(c, link);
+	loop_defer_free(child_free, c);
+}
+
+/*
  * Its leader has ended: the rest of the group goes, before the leader is reaped, and what it wrote
  * is all there. Whoever left the group and still holds the pipe is not waited for.
  */
@@ -232,8 +252,8 @@ child_ended(struct child *c, const siginfo_t *info)
 	}
 	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	LIST_REMOVE(c, link);
-	loop_defer_free(child_free, c);
+	c->reaped = true;
+	child_reap_group(c);
 }
 
 static void
@@ -248,7 +268,9 @@ child_sigchld_cb(evutil_socket_t fd, short what, void *arg)
 		siginfo_t info = {0};
 
 		next = LIST_NEXT(c, link);
-		if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		if (c->reaped)
+			child_reap_group(c);
+		else if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 		    info.si_pid == c->pid)
 			child_ended(c, &info);
 	}
@@ -272,50 +294,6 @@ child_pipes(struct child *c, int theirs[PIPES])
 	return 0;
 }
 
-static int
-child_spawn_attributes(posix_spawnattr_t *attr)
-{
-	sigset_t none, all;
-	int rc;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	rc = posix_spawnattr_setflags(
-	    attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	if (rc == 0)
-		rc = posix_spawnattr_setpgroup(attr, 0);
-	if (rc == 0)
-		rc = posix_spawnattr_setsigmask(attr, &none);
-	if (rc == 0)
-		rc = posix_spawnattr_setsigdefault(attr, &all);
-	return rc;
-}
-
-static int
-child_spawn(struct child *c, char **argv, char **env, const int theirs[PIPES])
-{
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	int rc;
-
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attr);
-	rc = child_spawn_attributes(&attr);
-	for (int kind = 0; rc == 0 && kind < PIPES; kind++) {
-		assert(theirs[kind] > STDERR_FILENO); /* or a dup2 would overwrite the next one */
-		rc = posix_spawn_file_actions_adddup2(&actions, theirs[kind], kind);
-	}
-	if (rc == 0)
-		rc = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-	if (rc == 0)
-		rc = posix_spawn_file_actions_addchdir_np(&actions, "/");
-	if (rc == 0)
-		rc = posix_spawn(&c->pid, argv[0], &actions, &attr, argv, env);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return rc;
-}
-
 static void
 child_watch(struct child *c, enum pipe_kind kind, short what, event_callback_fn cb)
 {
@@ -324,39 +302,79 @@ child_watch(struct child *c, enum pipe_kind kind, short what, event_callback_fn 
 	event_add(c->pipes[kind].event, NULL);
 }
 
-/* NULL-terminated copy of the array, with room for `n_more` words in front. */
+/* What every command gets. CREDENTIALS_DIRECTORY is where systemd put ours: its files are as
+ * readable to a command as to us. */
 static char **
-child_words(char *const *words, size_t n, size_t n_more)
+child_env(const struct child_spec *spec)
 {
-	char **copy = xcalloc(n_more + n + 1, sizeof *copy);
+	const char *credentials = getenv("CREDENTIALS_DIRECTORY");
+	char **env = xcalloc(spec->n_env + 4, sizeof *env);
+	size_t n = 0;
 
-	for (size_t i = 0; i < n; i++)
-		copy[n_more + i] = words[i];
-	return copy;
+	env[n++] = xstrdup(CHILD_PATH);
+	env[n++] = xstrdup(CHILD_LANG);
+	if (credentials)
+		env[n++] = xasprintf("CREDENTIALS_DIRECTORY=%s", credentials);
+	for (size_t i = 0; i < spec->n_env; i++)
+		env[n++] = xstrdup(spec->env[i]);
+	return env;
+}
+
+/* A processor's time for every processor that its threads may keep busy: whoever is not killed with
+ * the group does not go on for ever. */
+static int64_t
+child_cpu_s(int64_t timeout_ms)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return (timeout_ms / 1000 + 2) * (n > 0 ? n : 1);
+}
+
+/* 0 or errno. */
+static int
+child_begin(struct child *c, const struct child_spec *spec)
+{
+	struct child_birth birth = {.fds = {-1, -1, -1}, .cpu_s = child_cpu_s(spec->timeout_ms)};
+	char **argv = xcalloc(spec->n_argv + 1, sizeof *argv), **env = child_env(spec);
+	int rc;
+
+	memcpy(argv, spec->argv, spec->n_argv * sizeof *argv);
+	birth.argv = argv;
+	birth.env = env;
+	rc = child_pipes(c, birth.fds);
+	if (rc == 0) {
+		c->pid = child_birth(&birth);
+		rc = c->pid < 0 ? errno : 0;
+	}
+	for (int kind = 0; kind < PIPES; kind++)
+		if (birth.fds[kind] >= 0)
+			close(birth.fds[kind]);
+	for (size_t i = 0; env[i]; i++)
+		free(env[i]);
+	free(env);
+	free(argv);
+	return rc;
 }
 
 struct child *
 child_run(const struct child_spec *spec, void (*done)(void *arg, const struct child_result *result),
     void *arg, char **ret_why)
 {
-	struct child *c = xcalloc(1, sizeof *c);
-	char **argv = child_words(spec->argv, spec->n_argv, 0);
-	char **env = child_words(spec->env, spec->n_env, 2);
-	int theirs[PIPES] = {-1, -1, -1}, rc;
+	bool missing;
+	char *why = NULL;
+	struct child *c;
+	int rc;
 
 	assert(sigchld && spec->n_argv > 0);
-	env[0] = (char[]){CHILD_PATH};
-	env[1] = (char[]){CHILD_LANG};
+	if (!runnable_check(spec->argv[0], &missing, &why)) {
+		*ret_why = xasprintf("cannot run '%s': %s", spec->argv[0], why);
+		free(why);
+		return NULL;
+	}
+	c = xcalloc(1, sizeof *c);
 	for (int kind = 0; kind < PIPES; kind++)
 		c->pipes[kind].fd = -1;
-	rc = child_pipes(c, theirs);
-	if (rc == 0)
-		rc = child_spawn(c, argv, env, theirs);
-	for (int kind = 0; kind < PIPES; kind++)
-		if (theirs[kind] >= 0)
-			close(theirs[kind]);
-	free(argv);
-	free(env);
+	rc = child_begin(c, spec);
 	if (rc != 0) {
 		*ret_why = xasprintf("cannot run '%s': %s", spec->argv[0], strerror(rc));
 		child_release(c);
@@ -419,7 +437,8 @@ child_stop(void)
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): LIST_REMOVE took the freed one out */
 		if (!c->reported)
 			child_kill(c);
-		waitpid(c->pid, NULL, WNOHANG); /* one that cannot die now must not hold us */
+		waitpid(c->reaped ? -c->pid : c->pid, NULL,
+		    WNOHANG); /* one that cannot die now must not hold us */
 		LIST_REMOVE(c, link);
 		free(c);
 	}

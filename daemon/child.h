@@ -3,8 +3,9 @@
  * bounded output, a time-out, and the whole process group gone at the end. Shared by probe_exec.c
  * and notify.c; knows no effects.
  *
- * A child has its own process group, no descriptor of ours, the environment that is given and
- * nothing else, and / as its working directory.
+ * The command is looked at before each start (runnable.h). A child has a session and process group
+ * of its own, no descriptor of ours, PATH, LANG, CREDENTIALS_DIRECTORY and the environment that is
+ * given and nothing else, / as its working directory, and limits (child_birth.h).
  */
 #ifndef EFFECTD_CHILD_H
 #define EFFECTD_CHILD_H
@@ -34,7 +35,7 @@ struct child_result {
 struct child_spec {
 	char *const *argv; /* n_argv words, the first an absolute path */
 	size_t n_argv;
-	char *const *env; /* n_env strings NAME=value beside PATH and LANG */
+	char *const *env; /* n_env strings NAME=value */
 	size_t n_env;
 	const char *in; /* copied */
 	size_t in_len;

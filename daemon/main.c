@@ -20,6 +20,7 @@
 #include "loop.h"
 #include "method.h"
 #include "pgpool.h"
+#include "programs.h"
 #include "server.h"
 #include "service.h"
 #include "state.h"
@@ -192,6 +193,7 @@ main_load(struct config **ret_config, struct access **ret_access, struct tool_se
 	if (missing)
 		log_warn(
 		    "tools", "there is no folder '%s', going on without policies", c->tools_dir);
+	programs_warn(c, t);
 	*ret_config = c;
 	*ret_access = a;
 	*ret_tools = t;

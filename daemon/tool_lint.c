@@ -9,9 +9,11 @@
 #include "json.h"
 #include "probe_http_spec.h"
 #include "probe_sql_spec.h"
+#include "runnable.h"
 #include "tool_policy.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +134,18 @@ lint_key(struct lint *l)
 	}
 }
 
+/* A command that is not there says nothing: policies are linted on other hosts, too. */
+static void
+lint_probe_exec(struct lint *l, const char *path)
+{
+	bool missing;
+	char *why = NULL;
+
+	if (!runnable_check(path, &missing, &why) && !missing)
+		found(l, "probe_unsafe", "/probe/exec/argv/0", "it would not be run here: %s", why);
+	free(why);
+}
+
 static void
 lint_probe_sql(struct lint *l, const struct probe_sql_spec *spec)
 {
@@ -157,6 +171,8 @@ lint_probe(struct lint *l)
 		found(l, "landed_untied", "/probe/http/landed",
 		    "neither the provider key nor a time after the claim ties 'landed' to this "
 		    "effect: an earlier one may be found");
+	if (p->probe_exec.n > 0)
+		lint_probe_exec(l, p->probe_exec.items[0]);
 	if (p->probe_sql != NULL)
 		lint_probe_sql(l, p->probe_sql);
 	if (tool_policy_has_probe(p)) {

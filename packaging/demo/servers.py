@@ -126,17 +126,24 @@ class Servers:
                           ) from error
 
     def settle_in(self):
-        """Writes config and policies: the folders of this very clone and state stand in them."""
+        """Writes config and policies: the folders of this very state stand in them. The probe and the notifier are copied
+        there, as effectd runs nothing that somebody else could change: under sudo, the clone is its owner's."""
         os.makedirs(self.file('tools.d'), exist_ok=True)
+        os.makedirs(self.file('programs'), mode=0o755, exist_ok=True)
+        for name in ('probe', 'notify', 'lines.py'):
+            # as a new file, whoever made the old one
+            shutil.copyfile(os.path.join(DEMO, name), self.file(f'programs/{name}.new'))
+            os.chmod(self.file(f'programs/{name}.new'), 0o755)
+            os.rename(self.file(f'programs/{name}.new'), self.file(f'programs/{name}'))
         with open(os.path.join(DEMO, 'tools.json'), encoding='utf-8') as f:
             tools = f.read()
-        for word, value in (('@DEMO@', DEMO), ('@PROVIDER@', self.provider)):
+        for word, value in (('@PROGRAMS@', self.file('programs')), ('@PROVIDER@', self.provider)):
             tools = tools.replace(word, json.dumps(value)[1:-1])
         self.write('tools.d/demo.json', tools)
         self.write('effectd.conf', ''.join(f'{key} = {self.quoted(value)}\n' for key, value in (
             ('socket', self.socket), ('socket_group', ''), ('state_dir', self.file('ledger')),
             ('tools_dir', self.file('tools.d')), ('database', 'embedded'), ('sweep_interval', '100ms')))
-            + f'notify {{\n  exec = {{{self.quoted(DEMO + "/notify")}, {self.quoted(self.notices)}}}\n}}\n')
+            + f'notify {{\n  exec = {{{self.quoted(self.file("programs/notify"))}, {self.quoted(self.notices)}}}\n}}\n')
 
     def write(self, name, text):
         with open(self.file(name), 'w', encoding='utf-8') as f:

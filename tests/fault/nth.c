@@ -11,7 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -169,9 +169,8 @@ calloc(size_t n, size_t size)
 }
 
 int
-posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-    const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+clone(int (*run)(void *arg), void *stack, int flags, void *arg, ...)
 {
-	REAL(posix_spawn);
-	return nth_fails(KIND_OPEN) ? errno : real(pid, path, actions, attr, argv, env);
+	REAL(clone);
+	return nth_fails(KIND_OPEN) ? -1 : real(run, stack, flags, arg);
 }

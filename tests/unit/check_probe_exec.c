@@ -15,7 +15,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -344,17 +346,107 @@ START_TEST(five_hundred_probes_leave_nothing_behind)
 }
 END_TEST
 
-START_TEST(one_that_left_its_group_is_killed_too)
+START_TEST(the_leader_cannot_leave_its_group)
 {
-	struct loop_timer *look;
 	struct asked a;
 
-	ask_and_wait(&a, "exec perl -e 'setpgrp(0, getpgrp(getppid)) or die; sleep 1000'", 1000);
-	ck_assert_str_eq(a.reason, "timed out");
+	/* it leads a session of its own, so the kernel refuses every other group */
+	ask_and_wait(&a,
+	    "exec perl -e 'setpgrp(0, getpgrp(getppid)) or $!{EPERM} or die;"
+	    " print q({\"verdict\":\"absent\"})'",
+	    20000);
+	ck_assert_msg(a.verdict == PROBE_ABSENT, "%s", a.reason);
+}
+END_TEST
+
+/* As the first process of a container, to whom orphans come: they are reaped, too. */
+START_TEST(orphans_that_come_to_us_are_reaped)
+{
+	static struct asked asked[40];
+	struct loop_timer *look;
+	char *why;
+
+	ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	for (unsigned k = 0; k < 40; k++)
+		ck_assert(ask(&asked[k],
+		    k % 2 == 0 ? "sleep 1000 & (sleep 1000 &) ; exec sleep 1000"
+			       : "sleep 1000 & echo '{\"verdict\":\"absent\"}'",
+		    k % 2 == 0 ? 300 : 20000, &why));
+	loop_run();
 	look = loop_timer_new(reaped_cb, &look);
 	loop_timer_set(look, 0);
 	loop_run();
 	loop_timer_free(look);
+}
+END_TEST
+
+START_TEST(it_may_use_up_so_much_and_no_more)
+{
+	struct asked a;
+
+	ask_and_wait(&a,
+	    "[ $(ulimit -c) = 0 ] && [ $(ulimit -n) -le 1024 ] && [ $(ulimit -f) -le 131072 ] &&"
+	    " [ $(ulimit -d) -le 1048576 ] && [ $(ulimit -t) -ge 21 ] && [ $(ulimit -t) -lt 60000 "
+	    "] &&"
+	    " [ $(umask) = 0077 ] && echo '{\"verdict\":\"absent\"}'",
+	    20000);
+	ck_assert_msg(a.verdict == PROBE_ABSENT, "%s", a.reason);
+	/* nor is any right gained by what it runs */
+	ask_and_wait(&a,
+	    "grep -q '^NoNewPrivs:[[:space:]]*1' /proc/self/status &&"
+	    " echo '{\"verdict\":\"absent\"}'",
+	    20000);
+	ck_assert_msg(a.verdict == PROBE_ABSENT, "%s", a.reason);
+	/* what ignores its limits ends */
+	ask_and_wait(&a, "exec head -c 70000000 /dev/zero >/tmp/effectd-ck-large.$$", 20000);
+	ck_assert_msg(strncmp(a.reason, "ended by signal 25", 18) == 0, "%s", a.reason);
+	ck_assert_int_eq(system("rm -f /tmp/effectd-ck-large.*"), 0);
+}
+END_TEST
+
+START_TEST(signals_are_as_they_are_by_default)
+{
+	struct asked a;
+
+	/* SIGPIPE is ignored by us, and SIGCHLD handled */
+	ask_and_wait(&a,
+	    "grep -Eq '^SigIgn:[[:space:]]*0+$' /proc/self/status &&"
+	    " grep -Eq '^SigBlk:[[:space:]]*0+$' /proc/self/status &&"
+	    " [ $(ps -o sid= -p $$) = $$ ] && [ $(ps -o tty= -p $$) = '?' ] &&"
+	    " echo '{\"verdict\":\"absent\"}'",
+	    20000);
+	ck_assert_msg(a.verdict == PROBE_ABSENT, "%s", a.reason);
+}
+END_TEST
+
+START_TEST(a_file_that_others_could_change_is_not_run)
+{
+	char path[] = "/tmp/check_probe_exec.XXXXXX", *argv[] = {path}, *why = NULL;
+	struct probe_ask question = {.argv = argv,
+	    .n_argv = 1,
+	    .ns = "default",
+	    .tool = "t",
+	    .key = "k",
+	    .timeout_ms = 1000};
+	int fd = mkstemp(path);
+	struct asked a;
+
+	ck_assert_int_eq(write(fd, "#!/bin/sh\n", 10), 10);
+	ck_assert_int_eq(fchmod(fd, 0775), 0);
+	close(fd);
+	ck_assert_ptr_null(probe_start(&question, done_cb, &a, &why));
+	ck_assert_msg(strstr(why, "can be written by its group") != NULL, "%s", why);
+	free(why);
+	/* looked at anew for each start */
+	ck_assert_int_eq(chmod(path, 0755), 0);
+	why = NULL;
+	a = (struct asked){0};
+	a.probe = probe_start(&question, done_cb, &a, &why);
+	ck_assert_msg(a.probe, "%s", why);
+	n_open++;
+	loop_run();
+	ck_assert_str_eq(a.reason, "its output is not one JSON object");
+	unlink(path);
 }
 END_TEST
 
@@ -372,7 +464,8 @@ START_TEST(what_cannot_be_started_says_why)
 	question.argv = missing;
 	question.n_argv = 1;
 	ck_assert_ptr_null(probe_start(&question, done_cb, &a, &why));
-	ck_assert_str_eq(why, "cannot run '/nonexistent/probe': No such file or directory");
+	ck_assert_str_eq(
+	    why, "cannot run '/nonexistent/probe': '/nonexistent': No such file or directory");
 	free(why);
 	/* out of descriptors: no crash, nothing leaks */
 	getrlimit(RLIMIT_NOFILE, &limit);
@@ -418,7 +511,11 @@ main(void)
 	tcase_add_test(tc, ends_and_reasons);
 	tcase_add_test(tc, what_it_left_running_is_killed_and_not_waited_for);
 	tcase_add_test(tc, five_hundred_probes_leave_nothing_behind);
-	tcase_add_test(tc, one_that_left_its_group_is_killed_too);
+	tcase_add_test(tc, the_leader_cannot_leave_its_group);
+	tcase_add_test(tc, orphans_that_come_to_us_are_reaped);
+	tcase_add_test(tc, it_may_use_up_so_much_and_no_more);
+	tcase_add_test(tc, signals_are_as_they_are_by_default);
+	tcase_add_test(tc, a_file_that_others_could_change_is_not_run);
 	tcase_add_test(tc, what_cannot_be_started_says_why);
 	tcase_add_test(tc, a_cancelled_probe_is_never_told);
 	return tap_run("probe_exec", tc);

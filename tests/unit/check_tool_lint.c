@@ -87,6 +87,14 @@ START_TEST(an_sql_probe_asks_for_this_effect_and_whoever_knows)
 }
 END_TEST
 
+START_TEST(an_exec_probe_that_others_could_change_is_named)
+{
+	expect("\"key\":\"k:{/id}\",\"probe\":{\"exec\":{\"argv\":[\"/dev/null\"]}}",
+	    "probe_unsafe@/probe/exec/argv/0");
+	expect("\"key\":\"k:{/id}\",\"probe\":{\"exec\":{\"argv\":[\"/bin/sh\",\"x\"]}}", "");
+}
+END_TEST
+
 START_TEST(keys_should_outlast_a_rewording)
 {
 	expect("\"lease\":\"5s\"," PROBE, "no_key@/key");
@@ -152,6 +160,7 @@ main(void)
 	tcase_add_test(tc, open_outcomes_need_somebody_to_ask);
 	tcase_add_test(tc, an_http_probe_knows_whose_answer_it_is);
 	tcase_add_test(tc, an_sql_probe_asks_for_this_effect_and_whoever_knows);
+	tcase_add_test(tc, an_exec_probe_that_others_could_change_is_named);
 	tcase_add_test(tc, keys_should_outlast_a_rewording);
 	tcase_add_test(tc, times_should_fit_each_other);
 	tcase_add_test(tc, lists_should_not_contradict_each_other);
