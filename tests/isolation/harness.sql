@@ -64,6 +64,10 @@ language plpgsql as $$ begin perform iso.stop('in_scope'); return effect.in_scop
 create or replace function effect.now() returns timestamptz
 language plpgsql as $$ begin perform iso.stop('now'); return iso.now(); end $$;
 
+-- Guards change nothing for begins that name no turn and have no business key.
+select effect_test.tool('quick', '{"settle": "0s", "absent_needed": 1, "turn_budget": 1, "business_window": "1h",
+  "on_business_duplicate": "hold"}');
+
 -- Who was told `run` for what. Written in the transaction of the answer, as no answer leaves before its commit.
 create table iso.told (key text, attempt integer, token text, at timestamptz);
 
@@ -103,6 +107,30 @@ begin
 end
 $$;
 
+-- begin of a tool with guards: turn is the turn of one run, whose budget is 1; business a business key
+create function iso.guarded(p_token text, p_key text default 'k', turn text default null, business text default null,
+  again text default null, resent boolean default false, stop text default '') returns text
+language plpgsql as $$
+declare
+  v jsonb;
+begin
+  perform iso.stops_at(stop);
+  v := effect_test.begin_guarded(iso.entry(p_key, p_token, jsonb_build_object('run', 'r', 'turn', turn, 'business', business,
+    'again', again, 'resent', resent)));
+  if v ->> 'answer' = 'run' then
+    insert into iso.told values (p_key, (v ->> 'attempt')::integer, iso.name_of(p_key, (v ->> 'token')::uuid), effect.now());
+    return format('run attempt %s with %s%s', v ->> 'attempt', iso.name_of(p_key, (v ->> 'token')::uuid),
+      ', a duplicate of ' || (v ->> 'twin_key'));
+  end if;
+  return concat_ws(' ', v ->> 'answer', 'by the ' || (v ->> 'budget'), 'by ' || (v ->> 'twin_key'));
+end
+$$;
+create function iso.turn() returns text
+language sql as $$
+  select coalesce(string_agg(format('turn %s: %s grants, %s asks, %s refused', turn, grants, asks, refused), '; ' order by turn), 'no turn')
+  from effect.turn
+$$;
+
 create function iso.complete(p_token text, p_outcome text default 'succeeded', p_key text default 'k', stop text default '')
 returns text
 language plpgsql as $$
@@ -113,8 +141,8 @@ begin
 end
 $$;
 
-create function iso.release(p_token text) returns text
-language plpgsql as $$ begin return iso.says(effect_test.release(iso.entry('k', p_token, '{}'))); end $$;
+create function iso.release(p_token text, p_key text default 'k') returns text
+language plpgsql as $$ begin return iso.says(effect_test.release(iso.entry(p_key, p_token, '{}'))); end $$;
 
 create function iso.unknown(p_token text) returns text
 language plpgsql as $$ begin return iso.says(effect_test.unknown(iso.entry('k', p_token, '{}'))); end $$;
@@ -173,7 +201,7 @@ declare
   v_message text;
 begin
   perform setval('iso.clock', 0);
-  truncate effect.ledger, effect.event, iso.told;
+  truncate effect.ledger, effect.event, effect.turn, iso.told;
   foreach v_message in array p_messages loop
     execute 'select iso.' || v_message;
   end loop;

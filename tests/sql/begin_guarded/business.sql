@@ -50,6 +50,7 @@ select is(pg_temp.ask('c', 't1') ->> 'answer', 'run', 'a third key');
 select is(effect_test.only(pg_temp.ask('b', 't9'), 'answer', 'twin_key', 'attempt'), '{"answer": "held", "twin_key": "c", "attempt": 2}',
   'the next attempt of a released row is held as well');
 select is(effect_test.row('b', 'hold') ->> 'state', 'released', 'and stays released');
+select effect_test.advance('30 s') \gset
 select effect_test.complete(effect_test.e('c', 't1', '{"tool": "hold", "result": "1"}')) \gset
 select is(pg_temp.answers('d'), 'held', 'twin succeeded: held');
 select effect_test.advance('59 min 59 s') \gset
