@@ -41,6 +41,7 @@ select is(pg_temp.round(i, jsonb_build_object('business', i)), '{"run": 1, "held
   from generate_series(21, 40) i;
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');
 
+set lock_timeout = '5s';
 -- what is not committed: a rival of the turn or of the business key is told to ask again, at once; a rollback spends nothing
 select dblink_exec('c1', 'begin') \gset
 select effect_test.ask('c1', $$ to_jsonb(effect_test.who(50, 1, '{"turn": "open", "business": "open"}')) $$) as one \gset
