@@ -48,6 +48,16 @@ select is(pg_temp.ask('d', 't2') ->> 'answer', 'exhausted', 'an attempt that max
 select is(effect_test.kinds('d', 'three'), 'unknown,resolved,refused', 'refused, with an event, as there is a row');
 select is(effect_test.row('d', 'three') ->> 'state', 'released', 'which stays as it was');
 
+-- a retry of an open attempt (on_unknown = retry) is a grant, too; in a spent turn it is unknown, as it may have landed
+select effect_test.tool('retries', '{"on_unknown": "retry", "retry_window": "1h", "turn_budget": 1}') \gset
+select is(pg_temp.ask('u', 't1', '{"tool": "retries"}') ->> 'answer', 'run', 'a tool that retries');
+select effect_test.unknown(effect_test.e('u', 't1', '{"tool": "retries"}')) \gset
+select is(effect_test.only(pg_temp.ask('u', 't2', '{"tool": "retries"}'), 'answer', 'budget'), '{"answer": "unknown"}',
+  'its turn is spent: unknown, and not run again');
+select is(pg_temp.ask('u', 't3', '{"tool": "retries", "turn": "2"}') ->> 'answer', 'run', 'another turn: run again');
+select is((select string_agg(format('turn %s: %s of %s', turn, grants, asks), ', ' order by turn) from effect.turn where tool = 'retries'),
+  'turn 1: 1 of 2, turn 2: 1 of 1', 'and counted there');
+
 -- whose turn it is: namespace, run, turn, tool
 select is(pg_temp.ask('e', 't1', '{"turn": "2"}') ->> 'answer', 'run', 'another turn');
 select is(pg_temp.ask('f', 't1', '{"run": "s"}') ->> 'answer', 'run', 'another run');
