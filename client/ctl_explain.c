@@ -70,8 +70,45 @@ show_heading(struct buf *out, const struct ask_answer *answer)
 	}
 }
 
+/* Is it open, and has its tool a probe that can be run by hand? If nobody tells, no. */
+static bool
+is_probed(const struct ctl *ctl, const struct ask_answer *answer, int64_t deadline_ms)
+{
+	struct ask what = {.method = "tools",
+	    .params = "{}",
+	    .params_len = 2,
+	    .again = ASK_ONCE,
+	    .deadline_ms = deadline_ms};
+	char *ns = ask_text(answer, answer->result, "namespace"), *why = NULL,
+	     *name = ask_text(answer, answer->result, "tool"),
+	     *state = ask_text(answer, answer->result, "state"), *tool_ns, *tool_name;
+	struct ask_answer tools = {0};
+	bool probed = false;
+	uint32_t list, tool = 0;
+
+	if (ns && name && state && (!strcmp(state, "unknown") || !strcmp(state, "escalated")) &&
+	    !ask(ctl, &what, &tools, NULL, &why) && !tools.error) {
+		list = json_member(&tools.doc, tools.result, "tools");
+		tool = list && tools.doc.nodes[list].n_children ? list + 1 : 0;
+	}
+	for (; tool && !probed; tool = tools.doc.nodes[tool].next) {
+		tool_ns = ask_text(&tools, tool, "namespace");
+		tool_name = ask_text(&tools, tool, "name");
+		probed = tool_ns && tool_name && !strcmp(tool_ns, ns) && !strcmp(tool_name, name) &&
+		    json_member(&tools.doc, tool, "probe");
+		free(tool_ns);
+		free(tool_name);
+	}
+	ask_answer_free(&tools);
+	free(why);
+	free(ns);
+	free(name);
+	free(state);
+	return probed;
+}
+
 static int
-tell(const struct ctl *ctl, const struct ask_answer *answer)
+tell(const struct ctl *ctl, const struct ask_answer *answer, int64_t deadline_ms)
 {
 	struct buf out = {0};
 	const char *raw;
@@ -90,7 +127,7 @@ tell(const struct ctl *ctl, const struct ask_answer *answer)
 	show_timeline(answer);
 	buf_clear(&out);
 	buf_add_char(&out, '\n');
-	story_next(&out, answer, answer->result);
+	story_next(&out, answer, answer->result, is_probed(ctl, answer, deadline_ms));
 	show_out(&out);
 	buf_free(&out);
 	return CTL_OK;
@@ -131,7 +168,8 @@ ctl_explain(struct ctl *ctl)
 	if (err)
 		code = show_no_answer(ctl, err, why);
 	else
-		code = answer.error ? show_error(ctl, &answer) : tell(ctl, &answer);
+		code =
+		    answer.error ? show_error(ctl, &answer) : tell(ctl, &answer, what.deadline_ms);
 out:
 	ask_answer_free(&answer);
 	buf_free(&params);

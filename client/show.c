@@ -117,6 +117,46 @@ show_text(struct buf *out, const char *text, size_t len)
 	}
 }
 
+static bool
+shell_harmful(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text);
+	uint32_t c;
+	size_t n;
+
+	for (; p < end; p += n) {
+		n = decode(p, (size_t)(end - p), &c);
+		if (n == 0 || harmful(c))
+			return true;
+	}
+	return false;
+}
+
+void
+show_shell(struct buf *out, const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_./:@%+,-";
+	bool escaped = shell_harmful(text);
+
+	if (*text && !text[strspn(text, plain)]) {
+		buf_add_str(out, text);
+		return;
+	}
+	buf_add_str(out, escaped ? "$'" : "'");
+	for (; *text; text++) {
+		if (escaped && (*text == '\'' || *text == '\\'))
+			buf_printf(out, "\\%c", *text);
+		else if (escaped && (*text < 0x20 || *text > 0x7e))
+			buf_printf(out, "\\x%02x", (unsigned char)*text);
+		else if (*text == '\'')
+			buf_add_str(out, "'\\''");
+		else
+			buf_add_char(out, *text);
+	}
+	buf_add_char(out, '\'');
+}
+
 void
 show_json(struct buf *out, const char *raw, size_t len)
 {

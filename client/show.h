@@ -17,8 +17,13 @@
  * \u202e), a backslash doubled.
  */
 void show_text(struct buf *out, const char *text, size_t len);
-/* The same for raw JSON, which stays the same JSON value: \u escapes within strings, blanks for
- * white space between tokens. */
+/*
+ * A word of a shell's command line, so that what is printed can be pasted and is that text again:
+ * as it is, in quotes, or, where it could move a cursor or be misread, as $'...' with escapes.
+ */
+void show_shell(struct buf *out, const char *text);
+/* The same as show_text() for raw JSON, which stays the same JSON value: \u escapes within strings,
+ * blanks for white space between tokens. */
 void show_json(struct buf *out, const char *raw, size_t len);
 /* Only for the tests: is the terminal's character set UTF-8? If not, all but ASCII is escaped.
  * Found out by show_init() (the locale's). */

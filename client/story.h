@@ -11,8 +11,12 @@
 /* One or two sentences on its state, escaped for a terminal, no line break at the end. `effect` is
  * the node of the object. */
 void story_sentence(struct buf *out, const struct ask_answer *answer, uint32_t effect);
-/* Commands to type next, each line with a remark before it; for a terminal. */
-void story_next(struct buf *out, const struct ask_answer *answer, uint32_t effect);
+/*
+ * Commands to type next, each line with a remark before it, for a terminal and to be pasted. One
+ * that decides ends where the reason has to be typed, so that pasting alone decides nothing.
+ * probed: the tool has a probe that can be run by hand.
+ */
+void story_next(struct buf *out, const struct ask_answer *answer, uint32_t effect, bool probed);
 
 /* One line of the timeline; the texts are owned by it, NULL = nothing to say. */
 struct story_event {

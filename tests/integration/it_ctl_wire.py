@@ -3,82 +3,17 @@
 real daemon cannot be made to do at will; everything else about effectctl stands in it_effectctl.py."""
 import hashlib
 import json
-import os
-import pty
-import queue
-import socket
 import subprocess
 import threading
 import time
 
 from harness import *
+from peer import *
 
-EFFECT = '6f0cb3a6-3f0e-8b3c-9a51-0c5d7e1f2a3b'
 TOKEN = '9b1e4c1d-5f0a-4a3e-8d55-aa00bb11cc22'
 RUN = {'decision': 'run', 'next': 'execute', 'advice': 'Do it now.', 'effect': EFFECT, 'key': 'k', 'attempt': 1, 'token': TOKEN,
        'lease_until': '2026-01-01T00:01:00.000Z', 'lease_ms': 60000, 'provider_key': EFFECT,
        'protected_until': '2026-02-01T00:00:00.000Z', 'on_error': 'unknown'}
-HANG_UP = object()
-
-
-class Peer:
-    """Listens like a daemon; each line that comes is answered by the next of `answers` (an object, bytes, HANG_UP or a function
-    of the request), the last one for ever. .lines: what came, to the byte."""
-
-    def __init__(self, *answers, listen=True):
-        self.path = os.path.join(folder(), 's')
-        self.answers = list(answers)
-        self.lines = []
-        self.heard = queue.Queue()
-        self.listener = None
-        if listen:
-            self.listen()
-
-    def listen(self):
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.listener.bind(self.path)
-        self.listener.listen()
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self):
-        while True:
-            conn, _ = self.listener.accept()
-            data = b''
-            with conn:
-                while not data.endswith(b'\n'):
-                    more = conn.recv(1 << 20)
-                    if not more:
-                        break
-                    data += more
-                if not data:
-                    continue
-                self.lines.append(data)
-                answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-                if callable(answer):
-                    answer = answer(json.loads(data))
-                self.heard.put(data)
-                if answer is HANG_UP:
-                    continue
-                if isinstance(answer, dict):
-                    if 'error' not in answer:
-                        answer = {'result': answer}
-                    answer = json.dumps({'jsonrpc': '2.0', 'id': 1, **answer}, ensure_ascii=False).encode() + b'\n'
-                try:
-                    conn.sendall(answer)
-                except OSError:
-                    pass
-
-    def ctl(self, *args, **how):
-        return ctl(*args, socket=self.path, **how)
-
-    def requests(self):
-        return [json.loads(line) for line in self.lines]
-
-
-def error(code, name, message='no', **data):
-    return {'error': {'code': code, 'message': message, 'data': {'name': name, **data}}}
-
-
 UNAVAILABLE = error(-32001, 'unavailable', retry_after_ms=50)
 
 
@@ -189,9 +124,6 @@ def exit_codes():
     is_(done_.returncode, 70, 'a run that could not be written is no success')
 
 
-HOSTILE = '\x1b[2J\x1b]0;t\x07 a\nstate: done\r\x9b31m\u202egpj.exe\u200b'
-
-
 def hostile_words():
     answers = {
         'get': {'effect': EFFECT, 'key': HOSTILE, 'owner': HOSTILE, 'state': 'pending', 'attempt': 1,
@@ -214,26 +146,6 @@ def hostile_words():
         like(printed, r'\\x1b\[2J|\\u001b\[2J', f'{" ".join(words[:2])}: it is seen, escaped')
     out = peer.ctl('get', EFFECT, env={'LC_ALL': 'C'})
     ok(out.stdout.isascii(), 'in a locale without UTF-8 only ASCII is printed')
-
-
-def terminal(argv):
-    """What argv prints on a terminal."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.environ['LC_ALL'] = 'C.UTF-8'
-        os.execv(argv[0], argv)
-    data = b''
-    while True:
-        try:
-            more = os.read(fd, 4096)
-        except OSError:
-            break
-        if not more:
-            break
-        data += more
-    os.waitpid(pid, 0)
-    os.close(fd)
-    return data.decode()
 
 
 def results():
@@ -296,29 +208,6 @@ def status():
     is_(Peer({**info, 'ready': True}).ctl('status').returncode, 0, 'and 0 when all is well')
 
 
-def stories():
-    base = {'effect': EFFECT, 'namespace': 'default', 'tool': 'refund', 'key': 'k', 'attempt': 2, 'owner': 'w1',
-            'claimed_at': '2026-01-01T00:00:10.000Z', 'events': [
-                {'at': '2026-01-01T00:00:05.000Z', 'kind': 'lapsed', 'attempt': 1},
-                {'at': '2026-01-01T00:00:20.000Z', 'kind': 'late', 'attempt': 1, 'by': 'caller', 'reason': 'too late', 'incident': True}]}
-    resolve = f'effectctl resolve {EFFECT} --attempt 2 --state {{}} --reason "..." --verdict '
-    for more, sentence, command in [
-            ({'state': 'pending', 'lease_until': '2026-01-01T00:01:00.000Z'}, 'Pending: attempt 2 was claimed by w1', f'effectctl complete {EFFECT}'),
-            ({'state': 'unknown', 'since': 'S', 'due_at': 'D'}, 'Unknown since S: nobody knows whether attempt 2 landed', resolve.format('unknown')),
-            ({'state': 'escalated', 'since': 'S'}, 'Escalated since S', resolve.format('escalated')),
-            ({'state': 'released', 'done_at': 'D'}, 'Released at D: attempt 2 is known not to have landed. The next begin is granted attempt 3', 'effectctl begin'),
-            ({'state': 'done', 'outcome': 'succeeded', 'by': 'probe', 'done_at': 'D'}, 'attempt 2 succeeded at D, decided by a probe', f'effectctl get {EFFECT} --print result'),
-            ({'state': 'done', 'outcome': 'failed', 'by': 'caller', 'done_at': 'D'}, 'attempt 2 failed for good', resolve.format('done') + 'landed\n')]:
-        peer = Peer({**base, **more})
-        out = peer.ctl('explain', EFFECT)
-        ok(sentence in out.stdout, f'{more["state"]}: {sentence}', out.stdout)
-        ok(command in out.stdout, f'{more["state"]}: the next command', out.stdout)
-    is_([line.split()[2] for line in out.stdout.splitlines() if line.startswith('2026')], ['lapsed', 'claimed', 'late'],
-        'the claim stands in its place among the events')
-    like(out.stdout, r'late +! caller +too late\n! an incident', 'an incident is marked')
-    is_(peer.requests()[0]['params'], {'effect': EFFECT, 'events': 1000}, 'explain asks for all events')
-
-
 asking_again()
 freshness()
 exit_codes()
@@ -326,5 +215,4 @@ hostile_words()
 results()
 lists()
 status()
-stories()
 done()

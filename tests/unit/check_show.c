@@ -57,6 +57,27 @@ START_TEST(direction_and_invisible_characters_come_out_as_escapes)
 }
 END_TEST
 
+START_TEST(words_for_a_shell_are_that_text_again)
+{
+	static const char *const words[][2] = {{"refund:1042:3", "refund:1042:3"}, {"", "''"},
+	    {"a b", "'a b'"}, {"it's", "'it'\\''s'"},
+	    {"$(reboot) `x` \\ \"", "'$(reboot) `x` \\ \"'"},
+	    {"Gr\xc3\xbc\xc3\x9f\x65", "'Gr\xc3\xbc\xc3\x9f\x65'"}, {"~", "'~'"}, {"a=b", "'a=b'"},
+	    {"a\nb", "$'a\\x0ab'"}, {"\x1b[2Jit's \\", "$'\\x1b[2Jit\\'s \\\\'"},
+	    {"\xe2\x80\xae"
+	     "evil",
+		"$'\\xe2\\x80\\xaeevil'"}};
+	struct buf out = {0};
+
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		buf_clear(&out);
+		show_shell(&out, words[i][0]);
+		ck_assert_str_eq(buf_str(&out), words[i][1]);
+	}
+	buf_free(&out);
+}
+END_TEST
+
 START_TEST(broken_utf8_comes_out_byte_by_byte)
 {
 	TEXT("\xff", "\\xff");
@@ -111,6 +132,7 @@ main(void)
 	tcase_add_test(tc, plain_text_stays_as_it_is);
 	tcase_add_test(tc, controls_come_out_as_escapes);
 	tcase_add_test(tc, direction_and_invisible_characters_come_out_as_escapes);
+	tcase_add_test(tc, words_for_a_shell_are_that_text_again);
 	tcase_add_test(tc, broken_utf8_comes_out_byte_by_byte);
 	tcase_add_test(tc, json_stays_the_same_value);
 	tcase_add_test(tc, another_character_set_gets_ascii_only);
