@@ -4,7 +4,7 @@
  *
  * Promises: a bounded number runs at a time, no more of it by one tool than leaves room for the
  * others; every probe that was taken is answered, `unstarted` if it could not even be started,
- * `unasked` if its tool had too many under way; a result is stored only as the row's own policy
+ * `unasked` if there was no room for it; a look's word is told and never recorded; a result is stored only as the row's own policy
  * allows; commands come from this host's files. Owns its tasks; holds a reference to each one's
  * policy.
  */
@@ -52,6 +52,8 @@ struct task {
 	char *ns, *tool, *key, *order_reason;
 	struct tool_policy *policy; /* NULL = none on this host */
 	struct probe *probe;
+	bool look;		    /* nothing is recorded */
+	struct sweep_asker *asker;  /* NULL = nobody waits for its word */
 	struct notify *notify;
 	struct notify_to to; /* notices; what it points to is a config's, which lives on */
 	int64_t queued_ms;
@@ -66,6 +68,7 @@ struct task {
 static const char unasked[] = "unasked", unstarted[] = "unstarted";
 static TAILQ_HEAD(, task) tasks = TAILQ_HEAD_INITIALIZER(tasks);
 static void (*ended_cb)(void);
+static bool stopped;
 static unsigned probes_max = PROBES_MAX, notices_max = NOTICES_MAX;
 
 static const struct batch_statement verdict_statement = {
@@ -98,6 +101,7 @@ sweep_task_init(void (*ended)(void))
 	struct rlimit limit;
 
 	ended_cb = ended;
+	stopped = false;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FEW_FDS) {
 		probes_max = PROBES_MAX_FEW;
 		notices_max = NOTICES_MAX_FEW;
@@ -118,7 +122,21 @@ tasks_n(enum task_kind kind, enum task_state state)
 unsigned
 sweep_task_probe_room(void)
 {
-	return probes_max - tasks_n(TASK_PROBE, TASK_RUNS);
+	unsigned n = tasks_n(TASK_PROBE, TASK_RUNS);
+
+	return stopped || n > probes_max ? 0 : probes_max - n;
+}
+
+bool
+sweep_task_tool_room(const char *ns, const char *tool)
+{
+	struct task *t;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (t, &tasks, link)
+		n += t->kind == TASK_PROBE && t->state == TASK_RUNS && strcmp(t->tool, tool) == 0 &&
+		    strcmp(t->ns, ns) == 0;
+	return sweep_task_probe_room() > 0 && n < TOOL_SHARE(probes_max);
 }
 
 bool
@@ -189,6 +207,25 @@ task_log(const struct task *t, const char *event, const char *what, const char *
 /* ---- what became of it ---- */
 
 static void
+task_answer(struct task *t, int err, const struct batch_row *row)
+{
+	struct sweep_asker *asker = t->asker;
+	const struct buf *redacted = &t->result.redacted;
+	struct sweep_word word = {.err = err,
+	    .verdict = verdict_word(t),
+	    .reason = t->reason,
+	    .result = redacted->len > 0 ? redacted->data : t->result.text,
+	    .result_len = redacted->len > 0 ? redacted->len : t->result.len,
+	    .row = row};
+
+	if (!asker)
+		return;
+	t->asker = NULL;
+	asker->task = NULL;
+	asker->told(asker, &word);
+}
+
+static void
 task_told_cb(struct batch_item *item, int err, const struct batch_row *row)
 {
 	struct task *t = (struct task *)(void *)item;
@@ -208,6 +245,7 @@ task_told_cb(struct batch_item *item, int err, const struct batch_row *row)
 		    "what became of a %s could not be recorded (%s), the row will be due again",
 		    probe ? "probe" : "notice", err_name(err));
 	}
+	task_answer(t, err, err ? NULL : row);
 	task_end(t);
 }
 
@@ -230,6 +268,12 @@ task_verdict(struct task *t)
 {
 	struct pgvalue *columns = t->item.columns, policy;
 
+	if (t->look) {
+		task_answer(t, 0, NULL);
+		task_end(t);
+		ended_cb();
+		return;
+	}
 	columns[0] = pg_uuid(&t->order.effect);
 	columns[1] = pg_int4(t->order.attempt);
 	columns[2] = pg_int4(t->order.probe_no);
@@ -330,18 +374,6 @@ task_probe_cb(void *arg, const struct probe_answer *answer)
 	task_verdict(t);
 }
 
-static bool
-task_tool_has_share(const struct task *mine)
-{
-	struct task *t;
-	unsigned n = 0;
-
-	TAILQ_FOREACH (t, &tasks, link)
-		n += t->kind == TASK_PROBE && t->state == TASK_RUNS &&
-		    strcmp(t->tool, mine->tool) == 0 && strcmp(t->ns, mine->ns) == 0;
-	return n < TOOL_SHARE(probes_max);
-}
-
 static void
 task_ask(struct task *t, const char *kept)
 {
@@ -374,19 +406,45 @@ task_ask(struct task *t, const char *kept)
 void
 sweep_task_probe(const struct sweep_order *order, struct tool_set *tools)
 {
+	sweep_task_ask(order, tools, NULL);
+}
+
+void
+sweep_task_ask(const struct sweep_order *order, struct tool_set *tools, struct sweep_asker *asker)
+{
 	struct task *t = task_new(TASK_PROBE, order);
 	struct tool_policy *policy = tool_by_version(order->policy);
 
+	t->asker = asker;
+	t->look = asker && asker->look;
+	if (asker)
+		asker->task = t;
 	if (!policy)
 		policy = tool_find(tools, order->ns, order->tool);
 	if (policy)
 		t->policy = tool_ref(policy);
 	if (!policy)
 		task_no_verdict(t, unstarted, "this host has no policy of the tool");
-	else if (!task_tool_has_share(t))
-		task_no_verdict(t, unasked, "too many probes of the tool are under way");
+	else if (!sweep_task_tool_room(t->ns, t->tool))
+		task_no_verdict(t, unasked, "too many probes are under way");
 	else
 		task_ask(t, order->kept);
+}
+
+void
+sweep_task_leave(struct sweep_asker *asker)
+{
+	struct task *t = asker->task;
+
+	if (!t)
+		return;
+	t->asker = NULL;
+	asker->task = NULL;
+	if (!t->look || t->state != TASK_RUNS)
+		return; /* what is with the ledger ends by itself */
+	probe_cancel(t->probe);
+	task_end(t);
+	ended_cb();
 }
 
 /* ---- notices ---- */
@@ -461,13 +519,16 @@ sweep_task_stop(void)
 {
 	struct task *t, *next;
 
+	stopped = true;
 	for (t = TAILQ_FIRST(&tasks); t; t = next) {
 		next = TAILQ_NEXT(t, link);
 		if (t->probe)
 			probe_cancel(t->probe);
 		if (t->notify)
 			notify_cancel(t->notify);
-		if (t->state == TASK_WAITS || t->state == TASK_RUNS)
+		if (t->state == TASK_WAITS || t->state == TASK_RUNS) {
+			task_answer(t, ERR_UNAVAILABLE, NULL);
 			task_end(t);
+		}
 	}
 }

@@ -181,6 +181,18 @@ end_timer_cb(void *arg)
 	arm_end_timer();
 }
 
+/* Is the state another than some waiter met? The others are woken with him, and wait again. */
+static bool
+news(const struct waiting_effect *e, const char *state)
+{
+	struct waiter *w;
+
+	TAILQ_FOREACH (w, &e->waiters, link)
+		if (strcmp(state, w->unknown ? "unknown" : "pending") != 0)
+			return true;
+	return false;
+}
+
 static void
 peek_done_cb(struct batch_item *item, int err, const struct batch_row *row)
 {
@@ -191,7 +203,7 @@ peek_done_cb(struct batch_item *item, int err, const struct batch_row *row)
 	e->peeking = false;
 	answer = err ? NULL : batch_text(row, 1, NULL);
 	/* an effect that was just woken has no waiters: whoever asks again learns for himself */
-	if (answer && strcmp(answer, "pending") != 0)
+	if (answer && news(e, answer))
 		wake_all(e, false);
 	else
 		drop_if_idle(e);

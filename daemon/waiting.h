@@ -9,16 +9,18 @@
 #include "digest.h"
 #include "heap.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* Embedded in the caller's struct. `wake` is called at most once per waiting_add: woken (timed_out
+/* Embedded in the caller's struct, which sets `wake` and `unknown`. `wake` is called at most once per waiting_add: woken (timed_out
  * false) or its time is over (true). */
 struct waiter {
 	TAILQ_ENTRY(waiter) link;
 	struct waiting_effect *effect; /* NULL: it is not waiting */
 	struct heap_entry until;       /* waiting.c's own */
 	int64_t until_ms;
+	bool unknown; /* it met the effect unknown: that is no news to it; else pending */
 	void (*wake)(struct waiter *w, bool timed_out);
 };
 

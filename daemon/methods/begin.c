@@ -1,6 +1,7 @@
 /*
  * begin: the claim before the call. Derives which effect is meant, asks the ledger, and carries its
- * decision; a caller with wait_ms is parked on `busy` and asks anew when the effect changes.
+ * decision; a caller with wait_ms is parked on `busy` and on `unknown`, which asks for a probe, and
+ * asks anew when the effect changes.
  *
  * Promise: `run` is told at most once for a claim (grant.h), never older than its lease, and a
  * claim that turns out to stand though its caller was told anything else is given back. What is
@@ -12,6 +13,7 @@
 #include "begin_answer.h"
 #include "begin_params.h"
 #include "call.h"
+#include "demand.h"
 #include "grant.h"
 #include "identity.h"
 #include "ledger.h"
@@ -48,8 +50,9 @@ struct begin {
 	int64_t deadline_ms;   /* of the asking under way */
 	int64_t waited_ms;
 	struct waiter waiter;
-	bool self_wait;	 /* it waits for an earlier begin of the same request, not for the effect */
-	struct buf busy; /* the answer when its time is over */
+	bool self_wait; /* it waits for an earlier begin of the same request, not for the effect */
+	struct buf parked;    /* `busy` or `unknown`, to be told when its time is over */
+	struct demand demand; /* for a probe, where it met unknown (waiter.unknown) */
 	bool told_unavailable;
 };
 
@@ -68,33 +71,6 @@ asked_of(const struct begin *b)
 	    .waited_ms = b->waited_ms};
 }
 
-static void
-log_decision(const struct request *r, const struct begin_params *p, const char *ns,
-    const struct identity *id, const char *decision, const struct batch_row *row)
-{
-	char effect[UUID_TEXT_BYTES];
-	struct log_line l;
-
-	stats_count(ns, p->who.tool, decision, loop_now_ms() - r->received_ms);
-	if (!call_log_start(&l, r))
-		return;
-	log_str(&l, "ns", ns);
-	log_str(&l, "tool", p->who.tool);
-	if (id) {
-		uuid_text(&id->effect, effect);
-		log_strn(&l, "key", id->key, id->key_len);
-		log_str(&l, "effect", effect);
-	}
-	log_str(&l, "decision", decision);
-	if (row && !batch_null(row, BEGIN_ATTEMPT))
-		log_int(&l, "attempt", batch_int4(row, BEGIN_ATTEMPT));
-	call_log_cost(&l, r);
-	log_str(&l, "run", p->who.run);
-	log_str(&l, "step", p->who.step);
-	log_str(&l, "call", p->call);
-	log_end(&l);
-}
-
 /* ---- asking ---- */
 
 static void
@@ -103,6 +79,7 @@ end_ask(struct begin *b)
 	if (b->asking)
 		grant_ask_end(&b->p.request.value);
 	b->asking = false;
+	demand_end(&b->demand);
 }
 
 static struct pgvalue
@@ -204,19 +181,72 @@ begin_reply(struct begin *b, struct buf *object, const char *decision, const str
 {
 	struct buf line = {0};
 
-	log_decision(b->call.r, &b->p, b->id.ns, &b->id, decision, row);
+	begin_answer_log(b->call.r, &b->p, b->id.ns, &b->id, decision, row);
 	call_line(b->call.r, &line);
 	buf_add(&line, object->data, object->len);
 	buf_add_char(&line, '}');
 	call_reply(&b->call, &line, g);
 }
 
+/* The time of one that waits is over. An item that cannot be taken back brings the rest later. */
 static void
-reply_busy(struct begin *b)
+reply_parked(struct begin *b)
 {
-	begin_answer_retry(&b->busy);
-	begin_reply(b, &b->busy, "busy", NULL, NULL);
+	if (b->waiter.unknown)
+		begin_answer_next_probe(&b->parked, b->demand.has_next, b->demand.next_probe_at_us);
+	else
+		begin_answer_retry(&b->parked);
+	begin_reply(b, &b->parked, b->waiter.unknown ? "unknown" : "busy", NULL, NULL);
+	if (!call_take_back(&b->call))
+		return;
+	end_ask(b);
 	call_end(&b->call);
+}
+
+static int64_t
+wait_end_ms(const struct begin *b)
+{
+	return b->wait_until_ms < b->answer_by_ms ? b->wait_until_ms : b->answer_by_ms;
+}
+
+/* Until the effect changes, its time is over, or (at_ms) it is to ask for a probe once more. */
+static void
+begin_park(struct begin *b, int64_t at_ms)
+{
+	int64_t end_ms = wait_end_ms(b);
+
+	call_clear_due(&b->call);
+	waiting_add(&b->waiter, &b->id.effect, at_ms < end_ms ? at_ms : end_ms);
+}
+
+/* It met unknown, and its caller has time: a probe out of turn, if there may be one. */
+static void
+begin_demand(struct begin *b)
+{
+	int64_t now_ms = loop_now_ms(), end_ms = wait_end_ms(b);
+	int64_t deadline_ms = now_ms + call_config()->request_timeout_ms;
+
+	if (end_ms <= now_ms) {
+		reply_parked(b);
+		return;
+	}
+	if (deadline_ms > end_ms)
+		deadline_ms = end_ms;
+	if (demand_ask(&b->demand, &b->call, &b->id, now_ms - b->call.r->received_ms, deadline_ms))
+		call_set_due(&b->call, deadline_ms);
+	else
+		begin_park(b, b->demand.again_ms);
+}
+
+/* The effect changed, or so it seems. */
+static void
+begin_again(struct begin *b)
+{
+	b->waited_ms = loop_now_ms() - b->call.r->received_ms;
+	b->deadline_ms = loop_now_ms() + call_config()->request_timeout_ms;
+	if (b->deadline_ms > b->answer_by_ms)
+		b->deadline_ms = b->answer_by_ms;
+	begin_ask(b);
 }
 
 static void
@@ -229,23 +259,21 @@ begin_wake(struct waiter *w, bool timed_out)
 		begin_ask(b);
 		return;
 	}
-	if (timed_out) {
-		reply_busy(b);
-		return;
-	}
-	b->waited_ms = loop_now_ms() - b->call.r->received_ms;
-	b->deadline_ms = loop_now_ms() + call_config()->request_timeout_ms;
-	if (b->deadline_ms > b->answer_by_ms)
-		b->deadline_ms = b->answer_by_ms;
-	begin_ask(b);
+	if (!timed_out)
+		begin_again(b);
+	else if (b->waiter.unknown)
+		begin_demand(b);
+	else
+		reply_parked(b);
 }
 
 static void
 row_busy(struct begin *b, const struct batch_row *row)
 {
 	const struct begin_asked asked = asked_of(b);
-	int64_t now_ms = loop_now_ms(), until_ms = b->wait_until_ms;
+	int64_t now_ms = loop_now_ms();
 
+	b->waiter.unknown = false;
 	if (b->p.request.set && grant_asks(&b->p.request.value) > 0) {
 		/* perhaps busy against an earlier begin of our own caller, whose answer is not here
 		 * yet */
@@ -263,16 +291,43 @@ row_busy(struct begin *b, const struct batch_row *row)
 		}
 		end_ask(b);
 	}
-	buf_clear(&b->busy);
-	begin_answer_busy(&b->busy, &asked, row);
-	if (until_ms > b->answer_by_ms)
-		until_ms = b->answer_by_ms;
-	if (until_ms <= now_ms) {
-		reply_busy(b);
-		return;
-	}
-	call_clear_due(&b->call);
-	waiting_add(&b->waiter, &b->id.effect, until_ms);
+	buf_clear(&b->parked);
+	begin_answer_busy(&b->parked, &asked, row);
+	if (wait_end_ms(b) <= now_ms)
+		reply_parked(b);
+	else
+		begin_park(b, INT64_MAX);
+}
+
+static void
+row_unknown(struct begin *b, const struct batch_row *row)
+{
+	const struct begin_asked asked = asked_of(b);
+
+	buf_clear(&b->parked);
+	begin_answer_unknown(&b->parked, &asked, row);
+	b->waiter.unknown = true;
+	b->demand.has_next = !batch_null(row, BEGIN_NEXT_PROBE_AT);
+	b->demand.next_probe_at_us = batch_instant(row, BEGIN_NEXT_PROBE_AT);
+	begin_demand(b);
+}
+
+/* What became of the wish for a probe. */
+static void
+row_demand(struct begin *b, const struct batch_row *row)
+{
+	enum demand_answer answer = demand_row(&b->demand, row);
+
+	if (!b->call.r)
+		call_end(&b->call);
+	else if (answer == DEMAND_NONE)
+		reply_parked(b);
+	else if (answer == DEMAND_MOVED)
+		begin_again(b);
+	else if (wait_end_ms(b) <= loop_now_ms())
+		reply_parked(b);
+	else
+		begin_park(b, b->demand.again_ms);
 }
 
 static void
@@ -335,6 +390,10 @@ begin_row(struct call *c, const struct batch_row *row)
 		return;
 	}
 	end_ask(b);
+	if (c->item.statement == &ledger_probe_now) {
+		row_demand(b, row);
+		return;
+	}
 	b->counted = true;
 	if (call_answer_is(row, "run")) {
 		row_run(b, row);
@@ -346,6 +405,10 @@ begin_row(struct call *c, const struct batch_row *row)
 	}
 	if (call_answer_is(row, "busy")) {
 		row_busy(b, row);
+		return;
+	}
+	if (call_answer_is(row, "unknown")) {
+		row_unknown(b, row);
 		return;
 	}
 	if (!begin_answer_row(&object, &asked, row, &decision)) {
@@ -363,6 +426,14 @@ begin_failed(struct call *c, int err)
 	struct begin *b = (struct begin *)c;
 
 	end_ask(b);
+	if (c->item.statement == &ledger_probe_now) {
+		/* what the ledger said of the effect before stands, as far as anybody knows */
+		if (c->r)
+			reply_parked(b);
+		else
+			call_end(c);
+		return;
+	}
 	if (c->r && err == ERR_UNAVAILABLE) {
 		b->told_unavailable = true;
 		call_unavailable(c, NULL);
@@ -379,6 +450,10 @@ begin_late(struct call *c)
 {
 	struct begin *b = (struct begin *)c;
 
+	if (c->asked && c->item.statement == &ledger_probe_now) {
+		reply_parked(b);
+		return;
+	}
 	b->told_unavailable = true;
 	call_unavailable(c, NULL);
 	begin_abandon(b);
@@ -400,7 +475,7 @@ begin_drain(struct call *c)
 	if (!b->waiter.effect || b->self_wait)
 		return;
 	waiting_remove(&b->waiter);
-	reply_busy(b);
+	reply_parked(b);
 }
 
 static void
@@ -408,12 +483,12 @@ begin_clear(struct call *c)
 {
 	struct begin *b = (struct begin *)c;
 
-	assert(!b->asking && !b->waiter.effect);
+	assert(!b->asking && !b->demand.asking && !b->waiter.effect);
 	begin_params_clear(&b->p);
 	identity_clear(&b->id);
 	tool_unref(b->id.policy);
 	buf_free(&b->kept);
-	buf_free(&b->busy);
+	buf_free(&b->parked);
 }
 
 static const struct call_kind kind = {
@@ -432,34 +507,11 @@ begin_pass(struct request *r, const struct begin_params *p, const struct tool_po
 {
 	struct buf line = {0};
 
-	log_decision(r, p, policy->ns, NULL, "pass", NULL);
+	begin_answer_log(r, p, policy->ns, NULL, "pass", NULL);
 	call_line(r, &line);
 	begin_answer_pass(&line, policy);
 	buf_add_char(&line, '}');
 	call_send(r, &line);
-}
-
-/*
- * What is judged beyond the effect's own row. False: it cannot be, since something it goes by is
- * not there; *ret_fault says what.
- */
-static bool
-begin_guards(const struct request *r, const struct begin_params *p, const struct identity *id,
-    const struct batch_statement **ret_statement, struct param_uuid *ret_business,
-    struct param_fault *ret_fault)
-{
-	const struct tool_policy *policy = id->policy;
-	bool turn = p->who.turn && (policy->turn_budget > 0 || policy->turn_asks > 0);
-
-	if (turn && !p->who.run) {
-		params_fault(ret_fault, "/run",
-		    "is required with a turn: this tool has a budget for each turn of a run");
-		return false;
-	}
-	ret_business->set = policy->business != NULL;
-	*ret_statement = turn || policy->business ? &ledger_begin_guarded : &ledger_begin;
-	return !policy->business ||
-	    !identity_business(&ret_business->value, &r->rpc.doc, &p->who, id, ret_fault);
 }
 
 /* Takes the contents of `p` and `id`. */
@@ -515,7 +567,7 @@ begin_call(struct request *r)
 		call_refuse_params(r, &fault);
 		goto out;
 	}
-	if (!begin_guards(r, &p, &id, &statement, &business, &fault)) {
+	if (!begin_params_guards(r, &p, &id, &statement, &business, &fault)) {
 		call_refuse_params(r, &fault);
 		identity_clear(&id);
 		goto out;

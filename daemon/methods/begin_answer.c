@@ -9,6 +9,8 @@
 #include "columns.h"
 #include "json.h"
 #include "ledger.h"
+#include "loop.h"
+#include "stats.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -158,28 +160,18 @@ add_mismatch(struct buf *out, const struct begin_asked *asked, const struct batc
 }
 
 static void
-add_unknown(struct buf *out, const struct begin_asked *asked, const struct batch_row *row)
+add_since(struct buf *out, const struct begin_asked *asked, const struct batch_row *row)
 {
-	int64_t in_ms = UNKNOWN_RETRY_MS;
-
 	(void)asked;
 	columns_instant(out, "since", row, BEGIN_SINCE);
-	columns_instant_or_null(out, "next_probe_at", row, BEGIN_NEXT_PROBE_AT);
-	if (!batch_null(row, BEGIN_NEXT_PROBE_AT))
-		in_ms = ms_until(batch_instant(row, BEGIN_NEXT_PROBE_AT));
-	if (in_ms < UNKNOWN_RETRY_MS_MIN)
-		in_ms = UNKNOWN_RETRY_MS_MIN;
-	if (in_ms > UNKNOWN_RETRY_MS_MAX)
-		in_ms = UNKNOWN_RETRY_MS_MAX;
-	/* behind the probe rather than before it */
-	buf_json_member_int(out, "retry_after_ms", call_random(in_ms, in_ms + in_ms / 4));
 }
 
 static void
-add_escalated(struct buf *out, const struct begin_asked *asked, const struct batch_row *row)
+add_unknown(struct buf *out, const struct begin_asked *asked, const struct batch_row *row)
 {
-	(void)asked;
-	columns_instant(out, "since", row, BEGIN_SINCE);
+	add_since(out, asked, row);
+	begin_answer_next_probe(
+	    out, !batch_null(row, BEGIN_NEXT_PROBE_AT), batch_instant(row, BEGIN_NEXT_PROBE_AT));
 }
 
 static void
@@ -219,7 +211,7 @@ static const struct decision decisions[N_DECISIONS] = {
 	    "and ask again, it is being found out.", add_unknown},
 	[ESCALATED] = {"escalated", "ask_human",
 	    "It could not be found out whether an earlier attempt took effect: do not run the "
-	    "tool; a person has to decide.", add_escalated},
+	    "tool; a person has to decide.", add_since},
 	[EXHAUSTED] = {"exhausted", "stop",
 	    "All attempts that are allowed for this are used up: do not run the tool; stop and "
 	    "report this.", add_exhausted},
@@ -296,6 +288,33 @@ begin_answer_retry(struct buf *out)
 }
 
 void
+begin_answer_unknown(struct buf *out, const struct begin_asked *asked, const struct batch_row *row)
+{
+	begin_object(out, &decisions[UNKNOWN], decisions[UNKNOWN].advice);
+	add_identity(out, asked, row);
+	add_since(out, asked, row);
+}
+
+void
+begin_answer_next_probe(struct buf *out, bool has_next, int64_t at_us)
+{
+	int64_t in_ms = UNKNOWN_RETRY_MS;
+
+	if (has_next) {
+		buf_json_member_instant(out, "next_probe_at", at_us);
+		in_ms = ms_until(at_us);
+	} else {
+		buf_json_member_raw(out, "next_probe_at", "null", 4);
+	}
+	if (in_ms < UNKNOWN_RETRY_MS_MIN)
+		in_ms = UNKNOWN_RETRY_MS_MIN;
+	if (in_ms > UNKNOWN_RETRY_MS_MAX)
+		in_ms = UNKNOWN_RETRY_MS_MAX;
+	/* behind the probe rather than before it */
+	buf_json_member_int(out, "retry_after_ms", call_random(in_ms, in_ms + in_ms / 4));
+}
+
+void
 begin_answer_withheld(struct buf *out, const struct begin_asked *asked, const struct batch_row *row)
 {
 	begin_object(out, &decisions[UNKNOWN], decisions[UNKNOWN].advice);
@@ -316,4 +335,31 @@ begin_answer_pass(struct buf *out, const struct tool_policy *policy)
 
 	begin_object(out, &decisions[PASS], decisions[PASS].advice);
 	buf_json_member_str(out, "class", names[policy->class]);
+}
+
+void
+begin_answer_log(const struct request *r, const struct begin_params *p, const char *ns,
+    const struct identity *id, const char *decision, const struct batch_row *row)
+{
+	char effect[UUID_TEXT_BYTES];
+	struct log_line l;
+
+	stats_count(ns, p->who.tool, decision, loop_now_ms() - r->received_ms);
+	if (!call_log_start(&l, r))
+		return;
+	log_str(&l, "ns", ns);
+	log_str(&l, "tool", p->who.tool);
+	if (id) {
+		uuid_text(&id->effect, effect);
+		log_strn(&l, "key", id->key, id->key_len);
+		log_str(&l, "effect", effect);
+	}
+	log_str(&l, "decision", decision);
+	if (row && !batch_null(row, BEGIN_ATTEMPT))
+		log_int(&l, "attempt", batch_int4(row, BEGIN_ATTEMPT));
+	call_log_cost(&l, r);
+	log_str(&l, "run", p->who.run);
+	log_str(&l, "step", p->who.step);
+	log_str(&l, "call", p->call);
+	log_end(&l);
 }

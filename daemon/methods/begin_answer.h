@@ -6,6 +6,7 @@
 #define EFFECTD_BEGIN_ANSWER_H
 
 #include "batch.h"
+#include "begin_params.h"
 #include "buf.h"
 #include "identity.h"
 
@@ -27,9 +28,17 @@ bool begin_answer_row(struct buf *out, const struct begin_asked *asked, const st
 void begin_answer_busy(
     struct buf *out, const struct begin_asked *asked, const struct batch_row *row);
 void begin_answer_retry(struct buf *out);
+/* `unknown` but for its next_probe_at (of none if !has_next) and retry_after_ms, which
+ * begin_answer_next_probe() adds when it is told. */
+void begin_answer_unknown(
+    struct buf *out, const struct begin_asked *asked, const struct batch_row *row);
+void begin_answer_next_probe(struct buf *out, bool has_next, int64_t at_us);
 /* A `run` that came too late to be told: an honest `unknown`. */
 void begin_answer_withheld(
     struct buf *out, const struct begin_asked *asked, const struct batch_row *row);
 void begin_answer_pass(struct buf *out, const struct tool_policy *policy);
+/* Counts what was decided, and logs it. id, row: NULL = there is none. */
+void begin_answer_log(const struct request *r, const struct begin_params *p, const char *ns,
+    const struct identity *id, const char *decision, const struct batch_row *row);
 
 #endif

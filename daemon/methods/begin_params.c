@@ -1,9 +1,11 @@
 /*
- * The table of begin's members. What they mean is begin.c's.
+ * The table of begin's members, and which of them ask for more than a look at one row. What they
+ * mean is begin.c's.
  */
 #include "begin_params.h"
-#include "call.h"
 
+#include "call.h"
+#include "ledger.h"
 #include "limits.h"
 
 static const struct param table[] = {
@@ -30,4 +32,23 @@ void
 begin_params_clear(struct begin_params *p)
 {
 	params_clear(table, N_TABLE, p);
+}
+
+bool
+begin_params_guards(const struct request *r, const struct begin_params *p,
+    const struct identity *id, const struct batch_statement **ret_statement,
+    struct param_uuid *ret_business, struct param_fault *ret_fault)
+{
+	const struct tool_policy *policy = id->policy;
+	bool turn = p->who.turn && (policy->turn_budget > 0 || policy->turn_asks > 0);
+
+	if (turn && !p->who.run) {
+		params_fault(ret_fault, "/run",
+		    "is required with a turn: this tool has a budget for each turn of a run");
+		return false;
+	}
+	ret_business->set = policy->business != NULL;
+	*ret_statement = turn || policy->business ? &ledger_begin_guarded : &ledger_begin;
+	return !policy->business ||
+	    !identity_business(&ret_business->value, &r->rpc.doc, &p->who, id, ret_fault);
 }

@@ -4,6 +4,7 @@
 #ifndef EFFECTD_BEGIN_PARAMS_H
 #define EFFECTD_BEGIN_PARAMS_H
 
+#include "batch.h"
 #include "identity.h"
 
 struct begin_params {
@@ -17,5 +18,12 @@ struct begin_params {
 /* As call_params(); in every case begin_params_clear() frees. */
 bool begin_params_read(struct begin_params *p, struct request *r) must_check;
 void begin_params_clear(struct begin_params *p);
+/*
+ * What is judged beyond the effect's own row: by which statement, and of which business effect.
+ * False: it cannot be, since something it goes by is not there; *ret_fault says what.
+ */
+bool begin_params_guards(const struct request *r, const struct begin_params *p,
+    const struct identity *id, const struct batch_statement **ret_statement,
+    struct param_uuid *ret_business, struct param_fault *ret_fault) must_check;
 
 #endif

@@ -98,6 +98,42 @@ const struct batch_statement ledger_policy_of = {
     .resent_column = -1,
 };
 
+#define PROBE_COLUMNS                                                                          \
+	"effect, state, namespace, tool, key, attempt, policy, probe_no, probe_timeout_ms, "   \
+	"probe_at, claimed_at, since, kept"
+
+const struct batch_statement ledger_probe_now = {
+    .name = "probe_now",
+    .sql = "select ord, answer, " PROBE_COLUMNS
+	   ", in_ms, next_probe_at from effect.probe_now($1, $2, $3)",
+    .kind = BATCH_WRITE,
+    .n_columns = 3,
+    .columns = {PGTYPE_UUID, PGTYPE_TEXT, PGTYPE_INT4},
+    .within_column = -1,
+    .resent_column = -1,
+};
+
+const struct batch_statement ledger_probe_look = {
+    .name = "probe_look",
+    .sql = "select ord, answer, " PROBE_COLUMNS " from effect.probe_look($1, $2)",
+    .kind = BATCH_READ,
+    .n_columns = 2,
+    .columns = {PGTYPE_UUID, PGTYPE_TEXT},
+    .within_column = -1,
+    .resent_column = -1,
+};
+
+const struct batch_statement ledger_would = {
+    .name = "would",
+    .sql = "select ord, answer, state, attempt, then_state, then_outcome, counts, absent_n, "
+	   "absent_needed, why from effect.would($1, $2, $3, $4, $5)",
+    .kind = BATCH_READ,
+    .n_columns = 5,
+    .columns = {PGTYPE_UUID, PGTYPE_TEXT, PGTYPE_INT4, PGTYPE_TIMESTAMPTZ, PGTYPE_TEXT},
+    .within_column = -1,
+    .resent_column = -1,
+};
+
 const struct batch_statement ledger_release = {
     .name = "release",
     .sql = "select ord, answer, state, attempt, already "

@@ -92,6 +92,46 @@ enum ledger_complete_column {
 };
 extern const struct batch_statement ledger_complete;
 
+enum ledger_probe_now_param { PROBE_NOW_P_ID, PROBE_NOW_P_SCOPE, PROBE_NOW_P_WAITED_MS };
+/* What must be known to start a probe: probe_look has all but the last two. */
+enum ledger_probe_column {
+	PROBE_EFFECT = LEDGER_REST,
+	PROBE_STATE,
+	PROBE_NAMESPACE,
+	PROBE_TOOL,
+	PROBE_KEY,
+	PROBE_ATTEMPT,
+	PROBE_POLICY,
+	PROBE_NO,
+	PROBE_TIMEOUT_MS,
+	PROBE_AT,
+	PROBE_CLAIMED_AT,
+	PROBE_SINCE,
+	PROBE_KEPT,
+	PROBE_IN_MS,
+	PROBE_NEXT_AT
+};
+extern const struct batch_statement ledger_probe_now, ledger_probe_look;
+
+enum ledger_would_param {
+	WOULD_P_ID,
+	WOULD_P_SCOPE,
+	WOULD_P_ATTEMPT,
+	WOULD_P_STARTED_AT,
+	WOULD_P_VERDICT
+};
+enum ledger_would_column {
+	WOULD_STATE = LEDGER_REST,
+	WOULD_ATTEMPT,
+	WOULD_THEN_STATE,
+	WOULD_THEN_OUTCOME,
+	WOULD_COUNTS,
+	WOULD_ABSENT_N,
+	WOULD_ABSENT_NEEDED,
+	WOULD_WHY
+};
+extern const struct batch_statement ledger_would;
+
 enum ledger_policy_of_column { POLICY_OF_POLICY = LEDGER_REST, POLICY_OF_RESULT_SECRET };
 extern const struct batch_statement ledger_policy_of;
 

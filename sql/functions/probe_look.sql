@@ -3,7 +3,7 @@
 -- upon this was started earlier.
 create or replace function effect.probe_look(p_id uuid[], p_scope text[])
 returns table (
-  ord integer, answer text, state text, namespace text, tool text, key text, attempt integer, policy bigint,
+  ord integer, answer text, effect uuid, state text, namespace text, tool text, key text, attempt integer, policy bigint,
   probe_no integer, probe_timeout_ms bigint, probe_at timestamptz, claimed_at timestamptz, since timestamptz, kept text)
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -12,7 +12,7 @@ as $$
 #variable_conflict use_column
 begin
   return query
-  select u.ord::integer, case when l.id is null then 'not_found' else 'ok' end, l.state::text, l.namespace, l.name, l.key,
+  select u.ord::integer, case when l.id is null then 'not_found' else 'ok' end, l.id, l.state::text, l.namespace, l.name, l.key,
     l.attempt, l.policy, l.probe_no, l.probe_timeout_ms, effect.now(), l.claimed_at, l.since, l.kept
   from unnest(p_id, p_scope) with ordinality as u(id, scope, ord)
     left join lateral (

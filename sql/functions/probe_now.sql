@@ -8,8 +8,8 @@
 --   not_found | retry
 create or replace function effect.probe_now(p_id uuid[], p_scope text[], p_waited_ms integer[])
 returns table (
-  ord integer, answer text, state text, in_ms bigint, next_probe_at timestamptz, namespace text, tool text, key text,
-  attempt integer, policy bigint, probe_no integer, probe_timeout_ms bigint, probe_at timestamptz, claimed_at timestamptz,
+  ord integer, answer text, effect uuid, state text, in_ms bigint, next_probe_at timestamptz, namespace text, tool text,
+  key text, attempt integer, policy bigint, probe_no integer, probe_timeout_ms bigint, probe_at timestamptz, claimed_at timestamptz,
   since timestamptz, kept text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

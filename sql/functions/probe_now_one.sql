@@ -7,8 +7,8 @@
 -- it may die.
 create or replace function effect.probe_now_one(
   p_id uuid, p_scope text, p_waited_ms integer,
-  out answer text, out state text, out in_ms bigint, out next_probe_at timestamptz, out namespace text, out tool text,
-  out key text, out attempt integer, out policy bigint, out probe_no integer, out probe_timeout_ms bigint,
+  out answer text, out effect uuid, out state text, out in_ms bigint, out next_probe_at timestamptz, out namespace text,
+  out tool text, out key text, out attempt integer, out policy bigint, out probe_no integer, out probe_timeout_ms bigint,
   out probe_at timestamptz, out claimed_at timestamptz, out since timestamptz, out kept text)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -56,6 +56,7 @@ begin
     answer := 'probe';
   end if;
 
+  effect := v_row.id;
   state := v_row.state;
   in_ms := ceil(extract(epoch from v_until - v_now) * 1000);
   next_probe_at := effect.next_probe_at(v_row);

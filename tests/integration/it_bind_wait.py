@@ -146,9 +146,9 @@ def waits(daemon):
     answers = [c.recv(id_) for c, id_ in zip(waiters, ids) if c is not winner]
     is_(count(answers), {'replay': 4}, 'the others wait on, and are replayed its result')
 
-    mine, ids = wait_for('unknown')
+    mine, ids = wait_for('unknown', tool='short')
     holder.call('unknown', mine, reason='no idea')
-    is_(count([c.recv(i) for c, i in zip(waiters, ids)]), {'unknown': 5}, 'its owner does not know: waiters are told unknown')
+    is_(count([c.recv(i) for c, i in zip(waiters, ids)]), {'unknown': 5}, 'its owner does not know, and no probe will tell: waiters are told unknown')
     at = time.monotonic()
     mine, ids = wait_for('time', wait_ms=400)
     is_(count([c.recv(i) for c, i in zip(waiters, ids)]), {'busy': 5}, 'its time is over: busy')

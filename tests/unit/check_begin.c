@@ -16,10 +16,29 @@
 
 static struct tool_set *tools;
 
+static bool until_asked;
+
+static void
+asked_hook(void)
+{
+	if (until_asked && fake_n > 0)
+		loop_stop();
+}
+
+/* Runs the loop until the ledger is asked something. */
+static void
+run_until_asked(void)
+{
+	until_asked = true;
+	loop_run();
+	until_asked = false;
+}
+
 static void
 setup(void)
 {
 	fake_start();
+	loop_add_pass_end(asked_hook);
 	tools = tool_set_empty();
 	method_init(&fake_config, tools);
 }
@@ -385,7 +404,7 @@ END_TEST
 START_TEST(waiting_ends_with_what_is_decided)
 {
 	static const char *const answers[] = {
-	    "replay", "unknown", "escalated", "exhausted", "mismatch"};
+	    "replay", "escalated", "exhausted", "mismatch"};
 	struct uuid effect = effect_k();
 	char expected[64];
 	size_t i;
@@ -400,6 +419,104 @@ START_TEST(waiting_ends_with_what_is_decided)
 		fake_answered(f, expected);
 		fake_free(f);
 	}
+	nothing_left();
+}
+END_TEST
+
+/* What the ledger says to a begin that met unknown and wants a probe. */
+static void
+demand_it(const char *answer, int64_t in_ms)
+{
+	struct fake_row row = {.cells = {[LEDGER_ANSWER] = {.text = answer}}};
+
+	if (in_ms >= 0)
+		row.cells[PROBE_IN_MS] = (struct fake_cell){.text = "", .number = in_ms};
+	fake_end(sent(&ledger_probe_now), 0, &row);
+}
+
+START_TEST(unknown_without_time_is_told_at_once)
+{
+	struct fake_request *f = fake_call("begin", "{" TOOL "}", 1);
+
+	answer_it("unknown");
+	fake_answered(f, "\"decision\":\"unknown\"");
+	fake_answered(f, "\"next_probe_at\":null,\"retry_after_ms\":");
+	fake_free(f);
+	nothing_left();
+}
+END_TEST
+
+START_TEST(unknown_with_time_left_asks_for_a_probe)
+{
+	struct fake_request *f = fake_call("begin", "{" TOOL ",\"wait_ms\":60000}", 1);
+	struct uuid effect = effect_k();
+
+	answer_it("unknown");
+	demand_it("wait", -1); /* another's is under way */
+	ck_assert_uint_eq(waiting_n(), 1);
+	waiting_wake(&effect); /* its word told nothing */
+	answer_it("unknown");
+	demand_it("wait", 1); /* and there is a pause */
+	ck_assert_ptr_null(f->answer);
+	run_until_asked();
+	demand_it("moved", -1); /* then it has moved */
+	grant_it(60000);
+	fake_answered(f, "\"run\"");
+	fake_free(f);
+	nothing_left();
+}
+END_TEST
+
+START_TEST(unknown_that_no_probe_will_tell_is_told_at_once)
+{
+	struct fake_request *f = fake_call("begin", "{" TOOL ",\"wait_ms\":60000}", 1);
+
+	answer_it("unknown");
+	demand_it("none", -1);
+	fake_answered(f, "\"decision\":\"unknown\"");
+	fake_free(f);
+	nothing_left();
+}
+END_TEST
+
+START_TEST(wish_for_a_probe_ends_with_what_ends_its_begin)
+{
+	struct fake_request *f = fake_call("begin", "{" TOOL ",\"wait_ms\":60000}", 1);
+
+	answer_it("unknown");
+	fake_end(sent(&ledger_probe_now), ERR_UNAVAILABLE, NULL);
+	fake_answered(f, "\"decision\":\"unknown\""); /* as the ledger said before */
+	fake_free(f);
+
+	f = fake_call("begin", "{" TOOL ",\"wait_ms\":60000}", 1);
+	answer_it("unknown");
+	fake_fly();
+	f->r.method->drain(&f->r);
+	ck_assert_ptr_null(f->answer); /* in flight: it gets its answer */
+	demand_it("wait", -1);
+	fake_answered(f, "\"decision\":\"unknown\"");
+	fake_free(f);
+
+	f = fake_call("begin", "{" TOOL ",\"wait_ms\":60000}", 1);
+	answer_it("unknown");
+	demand_it("wait", -1);
+	f->r.method->drain(&f->r);
+	fake_answered(f, "\"decision\":\"unknown\"");
+	fake_free(f);
+
+	f = fake_call("begin", "{" TOOL ",\"wait_ms\":30}", 1);
+	answer_it("unknown");
+	fake_fly(); /* the ledger is slow: its time is over first */
+	fake_run_until_answered(f);
+	fake_answered(f, "\"decision\":\"unknown\"");
+	fake_free(f);
+	demand_it("wait", -1);
+
+	f = fake_call("begin", "{" TOOL ",\"wait_ms\":60000}", 1);
+	answer_it("unknown");
+	fake_fly();
+	fake_gone(f);
+	demand_it("wait", -1);
 	nothing_left();
 }
 END_TEST
@@ -623,6 +740,10 @@ main(void)
 	tcase_add_test(tc, waiter_asks_again_when_the_effect_changes);
 	tcase_add_test(tc, waiter_is_told_busy_at_its_time_and_at_the_stop);
 	tcase_add_test(tc, waiting_ends_with_what_is_decided);
+	tcase_add_test(tc, unknown_without_time_is_told_at_once);
+	tcase_add_test(tc, unknown_with_time_left_asks_for_a_probe);
+	tcase_add_test(tc, unknown_that_no_probe_will_tell_is_told_at_once);
+	tcase_add_test(tc, wish_for_a_probe_ends_with_what_ends_its_begin);
 	tcase_add_test(tc, deadline_bounds_the_wait);
 	tcase_add_test(tc, bound_claim_belongs_to_its_connection);
 	tcase_add_test(tc, mismatch_names_the_pointers_that_differ);

@@ -184,6 +184,25 @@ START_TEST(other_daemons_outcomes_are_asked_for)
 }
 END_TEST
 
+/* To who met it unknown, unknown is no news; anything else is, pending too: it was granted anew. */
+START_TEST(what_is_news_depends_on_what_a_waiter_met)
+{
+	waiters[0].w.unknown = true;
+	add(&waiters[0], 1, FAR_MS);
+	run_until(&fake_n, 1);
+	answer_peeks("unknown");
+	ck_assert_uint_eq(n_woken, 0);
+	run_until(&fake_n, 1);
+	answer_peeks("pending");
+	ck_assert_uint_eq(n_woken, 1);
+	add(&waiters[0], 1, FAR_MS);
+	add(&waiters[1], 1, FAR_MS); /* he met it pending: either word is news to one of them */
+	run_until(&fake_n, 1);
+	answer_peeks("unknown");
+	ck_assert_uint_eq(n_woken, 3);
+}
+END_TEST
+
 START_TEST(peek_that_fails_changes_nothing)
 {
 	add(&waiters[0], 1, FAR_MS);
@@ -240,6 +259,7 @@ main(void)
 	tcase_add_test(tc, waking_one_may_remove_another_and_wait_again);
 	tcase_add_test(tc, time_over_wakes_the_right_ones);
 	tcase_add_test(tc, other_daemons_outcomes_are_asked_for);
+	tcase_add_test(tc, what_is_news_depends_on_what_a_waiter_met);
 	tcase_add_test(tc, peek_that_fails_changes_nothing);
 	tcase_add_test(tc, queued_peek_is_taken_back_when_nobody_waits);
 	tcase_add_test(tc, ten_thousand_wait_and_wake);
