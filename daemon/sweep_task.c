@@ -4,9 +4,9 @@
  *
  * Promises: a bounded number runs at a time, no more of it by one tool than leaves room for the
  * others; every probe that was taken is answered, `unstarted` if it could not even be started,
- * `unasked` if there was no room for it; a look's word is told and never recorded; a result is stored only as the row's own policy
- * allows; commands come from this host's files. Owns its tasks; holds a reference to each one's
- * policy.
+ * `unasked` if there was no room for it; a look's word is told and never recorded; a result is
+ * stored only as the row's own policy allows; commands come from this host's files. Owns its tasks;
+ * holds a reference to each one's policy.
  */
 #include "sweep_task.h"
 
@@ -52,8 +52,8 @@ struct task {
 	char *ns, *tool, *key, *order_reason;
 	struct tool_policy *policy; /* NULL = none on this host */
 	struct probe *probe;
-	bool look;		    /* nothing is recorded */
-	struct sweep_asker *asker;  /* NULL = nobody waits for its word */
+	bool look;		   /* nothing is recorded */
+	struct sweep_asker *asker; /* NULL = nobody waits for its word */
 	struct notify *notify;
 	struct notify_to to; /* notices; what it points to is a config's, which lives on */
 	int64_t queued_ms;

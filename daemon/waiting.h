@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* Embedded in the caller's struct, which sets `wake` and `unknown`. `wake` is called at most once per waiting_add: woken (timed_out
- * false) or its time is over (true). */
+/* Embedded in the caller's struct, which sets `wake` and `unknown`. `wake` is called at most once
+ * per waiting_add: woken (timed_out false) or its time is over (true). */
 struct waiter {
 	TAILQ_ENTRY(waiter) link;
 	struct waiting_effect *effect; /* NULL: it is not waiting */

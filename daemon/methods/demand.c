@@ -24,7 +24,8 @@ demand_ask(struct demand *d, struct call *c, const struct identity *id, int64_t 
 	struct pgvalue *v = c->item.columns;
 
 	assert(!d->asking);
-	if (n_asking >= sweep_task_probe_room() || !sweep_task_tool_room(id->ns, id->policy->name)) {
+	if (n_asking >= sweep_task_probe_room() ||
+	    !sweep_task_tool_room(id->ns, id->policy->name)) {
 		d->again_ms = loop_now_ms() + call_random(ROOM_MS_MIN, ROOM_MS_MAX);
 		return false;
 	}

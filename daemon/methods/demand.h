@@ -1,8 +1,8 @@
 /*
- * A probe on demand: a begin that met `unknown`, and whose caller waits, asks the ledger to take the
- * row out of turn (effect.probe_now), starts the probe if it was given it, and else learns when to
- * ask again. That a probe of the effect is under way once, and how often it may be asked for, is the
- * ledger's to say.
+ * A probe on demand: a begin that met `unknown`, and whose caller waits, asks the ledger to take
+ * the row out of turn (effect.probe_now), starts the probe if it was given it, and else learns when
+ * to ask again. That a probe of the effect is under way once, and how often it may be asked for, is
+ * the ledger's to say.
  */
 #ifndef EFFECTD_DEMAND_H
 #define EFFECTD_DEMAND_H
@@ -40,7 +40,8 @@ void demand_end(struct demand *d);
 /* Starts the probe if the row says so, whether or not anybody still waits: it is taken. */
 enum demand_answer demand_row(struct demand *d, const struct batch_row *row);
 
-/* What effect.probe_now or effect.probe_look says of a row; borrows from it. False: it is no row. */
+/* What effect.probe_now or effect.probe_look says of a row; borrows from it. False: it is no row.
+ */
 bool demand_order(const struct batch_row *row, struct sweep_order *ret);
 
 #endif

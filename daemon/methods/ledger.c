@@ -98,8 +98,8 @@ const struct batch_statement ledger_policy_of = {
     .resent_column = -1,
 };
 
-#define PROBE_COLUMNS                                                                          \
-	"effect, state, namespace, tool, key, attempt, policy, probe_no, probe_timeout_ms, "   \
+#define PROBE_COLUMNS                                                                        \
+	"effect, state, namespace, tool, key, attempt, policy, probe_no, probe_timeout_ms, " \
 	"probe_at, claimed_at, since, kept"
 
 const struct batch_statement ledger_probe_now = {

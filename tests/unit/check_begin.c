@@ -403,8 +403,7 @@ END_TEST
 
 START_TEST(waiting_ends_with_what_is_decided)
 {
-	static const char *const answers[] = {
-	    "replay", "escalated", "exhausted", "mismatch"};
+	static const char *const answers[] = {"replay", "escalated", "exhausted", "mismatch"};
 	struct uuid effect = effect_k();
 	char expected[64];
 	size_t i;

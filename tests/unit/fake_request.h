@@ -36,6 +36,13 @@ pgpool_status(void)
 	return &down;
 }
 
+/* Where a probe would find it. */
+const char *
+pgpool_conninfo(void)
+{
+	return "";
+}
+
 static void
 fake_reply(struct request *r, const struct buf *line, struct grant *grant)
 {
