@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The wire between daemon and database, cut at every byte of a begin, a complete and a sweep exchange, in both halves and in
-every way (every 7th byte, one way each, in tests/run): one run, one row, one record, and back within 2 s. Case 102 and its kind."""
+"""The wire between daemon and database, cut at every byte of a begin (with guards and without), a complete and a sweep
+exchange, in both halves and in every way (every 7th byte, one way each, in tests/run): one run, one row, one record, and back within 2 s. Case 102 and its kind."""
 import os
 import random
 import sys
@@ -164,6 +164,49 @@ class SweepLane:
         is_(self.cluster.psql('select count(*) from effect.check_invariants()', database=self.database), '0', 'no invariant is hurt there')
 
 
+class GuardedLane:
+    """begin_guarded is cut: the grant is told, is no duplicate of itself, and is counted in its turn once."""
+    TOOL = {**PAY, 'name': 'guarded', 'turn_budget': 1, 'business_key': ['/order'], 'on_business_duplicate': 'hold'}
+
+    def __init__(self, cluster):
+        self.cluster, self.n = cluster, 0
+        self.tallies = {half: Tally(f'begin_guarded cut {half}') for half in WAYS}
+        self.asked = {}  # turn: how often a client asked at most
+
+    def begin(self, side):
+        self.n += 1
+        told = side.ask('begin', begin_params(f'guarded {self.n}', tool='guarded', run='wire', turn=self.n, args={'order': self.n}))
+        self.asked[str(self.n)] = 1 + told.n_unavailable
+        return told
+
+    def one(self, side, cut):
+        t = self.tallies[cut[0]]
+        rule = side.proxy.arm(Cut('begin_guarded', *cut))
+        told = self.begin(side)
+        t.n += 1
+        t.took(told)
+        t.expect(rule.fired.wait(10), (*cut, 'was not cut'))
+        t.expect((told.word, told.result and told.result.get('attempt')) == ('run', 1), (*cut, told.answer))
+        rivals = [side.rival.call('begin', tool='guarded', key=f'rival {self.n}', args={'order': order}, **turn)['decision']
+                  for order, turn in (('other', {'run': 'wire', 'turn': self.n}), (self.n, {}))]
+        t.expect(rivals == ['exhausted', 'held'], (*cut, rivals))
+
+    def run(self):
+        with Side(self.cluster, [self.TOOL], 2) as side:
+            self.sizes = measure(side, 'begin_guarded', lambda: self.begin(side))
+            for cut in cuts_of(self.sizes):
+                self.one(side, cut)
+            side.proxy.check()
+
+    def report(self):
+        note(f'begin_guarded: bytes of an exchange {self.sizes}')
+        for t in self.tallies.values():
+            ok(*t.verdict())
+        rows = self.cluster.rows("select turn, grants, asks - refused as asks from effect.turns where run = 'wire'")
+        is_([r for r in rows if r['grants'] != 1 or not 1 <= r['asks'] <= self.asked[r['turn']]], [],
+            f'each of {len(rows)} turns has one grant, and no ask too many')
+
+
 class BigLane:
     """case 126: a record and a replay of half a megabyte, among others in one write: more than a buffer, cut anywhere."""
 
@@ -230,7 +273,8 @@ def commit_told_to_nobody(cluster):
 seed()
 with Cluster() as the_cluster:
     commit_told_to_nobody(the_cluster)
-    lanes = [Lane(the_cluster, 'one connection', 1, 0), Lane(the_cluster, 'four connections', 4, 1), SweepLane(the_cluster), BigLane(the_cluster)]
+    lanes = [Lane(the_cluster, 'one connection', 1, 0), Lane(the_cluster, 'four connections', 4, 1), SweepLane(the_cluster),
+             GuardedLane(the_cluster), BigLane(the_cluster)]
     in_parallel(*(lane.run for lane in lanes))
     for the_lane in lanes:
         the_lane.report()

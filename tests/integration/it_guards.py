@@ -62,7 +62,7 @@ def asks(daemon, cluster):
 
 
 def held(daemon):
-    """cases 37, 38"""
+    """case 37"""
     conn = daemon.connect()
     mail = {'tool': 'hold', 'args': {'order': 7, 'to': 'a@example.org', 'memo': 'your refund'}}
     again = {'tool': 'hold', 'args': {'order': '7', 'to': 'a@example.org', 'memo': 'about your refund'}}
