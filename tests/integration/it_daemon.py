@@ -128,6 +128,22 @@ def service():
         manager.wait('STOPPING=1')
 
 
+def unresolved():
+    """case 136: a ledger's host that does not resolve is told wherever one looks, since when and why, and tried again and again."""
+    manager = Manager()
+    with Daemon('host=ledger.invalid dbname=none', tools=POLICIES, env={'NOTIFY_SOCKET': manager.path}) as daemon, daemon.connect() as conn:
+        down = wait_until(lambda: 'error' in conn.call('info')['database'] and conn.call('info')['database'], 30, 'it was tried')
+        is_((down['state'], conn.call('info')['ready']), ('down', False), 'case 136: info: down, not ready')
+        like(down['error'], 'ledger.invalid', 'case 136: and why')
+        out = daemon.ctl('status')
+        is_(out.returncode, 69, 'case 136: status is not 0')
+        like(out.stdout, f'not ready\n(.*\n)*ledger +down since {down["since"]}\n(.*\n)*error +.*ledger.invalid', 'and says since when')
+        ok(wait_until(lambda: any('ledger away since' in line and 'ledger.invalid' in line for line in manager.look()), 10), 'case 136: so does systemd\'s status')
+        is_(conn.error('begin', tool='t', key='k', deadline_ms=200)['data']['name'], 'unavailable', 'case 136: nobody is told run')
+        is_(conn.call('info')['database']['since'], down['since'], 'case 136: down since then, however often it was tried')
+        is_(daemon.stop(), 0, 'it stops in order')
+
+
 def reload(cluster):
     with Daemon(cluster, tools=POLICIES) as daemon, daemon.ready().connect() as conn:
         def hup(word):
@@ -190,6 +206,7 @@ with Cluster() as cluster:
     held_socket(cluster)
     room(cluster)
     service()
+    unresolved()
     reload(cluster)
     stop(cluster)
     is_(cluster.invariants(), [], 'no invariant is broken')

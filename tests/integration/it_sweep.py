@@ -221,18 +221,8 @@ def moved_on(conn):
     PROBE.says('inconclusive')
 
 
-def second_refusal(conn):
-    """A failure on attempt 2 may mean "already done": the probe is asked first."""
-    for verdict, outcome, by in (('landed', 'succeeded', 'probe'), ('absent', 'failed', 'caller'), ('inconclusive', 'failed', 'caller')):
-        PROBE.says(verdict, **({'result': 'found'} if verdict == 'landed' else {}))
-        first = claim(conn, f'second-{verdict}')
-        conn.call('release', **own_ids(first))
-        second = claim(conn, f'second-{verdict}')
-        is_(conn.call('complete', **own_ids(second), outcome='failed', result='already refunded'), {'state': 'unknown', 'outcome': 'failed', 'already': False},
-            'a failure on attempt 2 is probed first')
-        row = wait_state(conn, first['effect'], 'done')
-        is_((row['outcome'], row['by'], row['result']), (outcome, by, 'found' if verdict == 'landed' else 'already refunded'), f'{verdict}: done {outcome} by {by}')
-    # more at once than may be asked at once: the others wait for their turn, and for a word
+def second_refusals(conn):
+    """Failures on attempt 2, each of which waits for a word of the provider (it_refused_again): more than may be asked at once."""
     PROBE.play('sleep 0.3; echo \'{"verdict":"landed","result":"found"}\'')
     runs = []
     for at in range(40):
@@ -243,8 +233,6 @@ def second_refusal(conn):
     rows = [wait_state(conn, run['effect'], 'done', 60) for run in runs]
     is_({(row['outcome'], row['by'], row['result']) for row in rows}, {('succeeded', 'probe', 'found')}, '40 at once are all asked first')
     PROBE.says('inconclusive')
-    run = claim(conn, 'first-failed')
-    is_(conn.call('complete', **own_ids(run), outcome='failed')['state'], 'done', 'on attempt 1 it is not')
 
 
 def holds(conn):
@@ -299,7 +287,7 @@ with Cluster() as cluster, Daemon(cluster, config=CONFIG, tools=TOOLS) as daemon
         absent(conn)
         inconclusive(conn)
         moved_on(conn)
-        second_refusal(conn)
+        second_refusals(conn)
         holds(conn)
         escalates(conn, daemon)
         fair(conn, cluster)
