@@ -33,7 +33,7 @@ import time
 import traceback
 import uuid
 
-__all__ = ['BUILD', 'SRC', 'SLOW', 'Cluster', 'Conn', 'Daemon', 'RpcError', 'bail_out', 'ctl', 'diag', 'done', 'folder',
+__all__ = ['BUILD', 'POOLER', 'SRC', 'SLOW', 'Cluster', 'Conn', 'Daemon', 'RpcError', 'bail_out', 'ctl', 'diag', 'done', 'folder',
            'is_', 'isnt', 'like', 'note', 'ok', 'plan', 'program', 'request_id', 'rounds_of', 'seed', 'wait_until']
 
 SRC = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
