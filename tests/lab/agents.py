@@ -20,7 +20,7 @@ __all__ = ['Agents', 'Tally']
 
 IN_FLIGHT_MAX = 400       # actions under way at once; more of them wait their turn
 ANSWER_S = 60             # an answer that is drawn to come in time comes, or the lab itself is broken
-PATIENCE_MS = 3000        # before a worker asks again, whatever it was told
+PATIENCE_MS = 3000        # a worker waits within begin, and before it asks again, whatever it was told
 MEMOS = ('as agreed', 'as agreed by phone', 'refund, as agreed', 'the amount that was agreed upon', 'see the ticket')
 DEATHS = ('asking', 'before', 'during', 'after', 'recorded')
 
@@ -194,7 +194,7 @@ class Action:
         for n in range(1 + agents.setting.retries):
             params = {'tool': 'pay', 'args': {'order': self.order, 'amount': '12.50', 'memo': self.memo}, 'run': f'run-{run}',
                       'step': step, 'call': call_id, 'owner': worker.name, 'request': Ledger.request_id(self.chance),
-                      'wait_ms': round(agents.clock.s(agents.setting.timeout_ms) * 1000), **({'bind': True} if worker.binds else {})}
+                      'wait_ms': round(agents.clock.s(PATIENCE_MS) * 1000), **({'bind': True} if worker.binds else {})}
             tally.asked += 1
             if self.death == 'asking':
                 await worker.ledger.send('begin', params)

@@ -45,7 +45,7 @@ class Setting:
     lease_ms: float = 20000
     settle_ms: float = 15000
     probe_timeout_ms: float = 10000
-    probe_backoff_ms: tuple = (2000, 8000, 30000, 120000, 600000)
+    probe_backoff_ms: tuple = (2000, 8000, 15000)
     escalate_ms: float = 900000
 
     def sound(self):

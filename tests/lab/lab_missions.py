@@ -109,7 +109,7 @@ def guarded(seed_):
     """case 81, by the provider's book: effectd guards, and is killed on the way."""
     runs = [('--mission', 1, '--actions', 200, '--chaos'), ('--mission', 2, '--actions', 200, '--chaos', '--compress-resume', 480),
             ('--mission', 4, '--actions', 150, '--crash', 0.2, '--dispatch', 0.3, '--compress-resume', 480)]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
         said = list(pool.map(lambda args: lab('--mode', 'effectd', '--seed', seed_, *args), runs))
     for args, one in zip(runs, said):
         name = ' '.join(map(str, args))
