@@ -1,6 +1,6 @@
 /*
- * status: the daemon, its ledger, what is open and your rights on one screen, from the method info.
- * Exit 69 where a begin would fail: no daemon, or no ledger behind it.
+ * status: the daemon, its ledger, what is open and probed and your rights on one screen, from the
+ * method info. Exit 69 where a begin would fail: no daemon, or no ledger behind it.
  */
 #include "ask.h"
 #include "buf.h"
@@ -150,6 +150,7 @@ tell(const struct ctl *ctl, const struct ask_answer *a)
 		buf_add_str(&out, ask_true(a, a->result, "ready") ? ", ready\n" : ", not ready\n");
 		add_ledger(&out, a);
 		add_numbers(&out, a, "open", "open");
+		add_numbers(&out, a, "probes", "probes");
 		add_numbers(&out, a, "limits", "limits");
 		add_rights(&out, a);
 		show_out(&out);

@@ -53,20 +53,44 @@ list_findings(struct buf *out, const struct ask_answer *a, uint32_t tool, const 
 	}
 }
 
+/* A provider that does not answer, by what the daemon knows of it. */
+static void
+list_circuit(struct buf *out, const struct ask_answer *a, uint32_t state, const char *name)
+{
+	static const struct {
+		const char *member, *before;
+	} parts[] = {{"circuit", ": probe circuit "}, {"open_until", " until "},
+	    {"last_error", ", no answer: "}};
+	char *text;
+
+	show_text(out, name, strlen(name));
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		text = ask_text(a, state, parts[i].member);
+		if (text) {
+			buf_add_str(out, parts[i].before);
+			show_text(out, text, strlen(text));
+		}
+		free(text);
+	}
+	buf_add_char(out, '\n');
+}
+
 static void
 list_tools(const struct ask_answer *a)
 {
 	static const struct table_column columns[] = {{"NAMESPACE", 0.1, TABLE_CUT, false, 0},
 	    {"TOOL", 0.2, TABLE_CUT, false, 0}, {"CLASS", 12, TABLE_WHOLE, false, 0},
 	    {"KEY", 0.3, TABLE_CUT, false, 0}, {"LEASE", 5, TABLE_WHOLE, true, 0},
-	    {"UNKNOWN", 7, TABLE_WHOLE, false, 0}, {"PROBE", 5, TABLE_WHOLE, false, 0}};
+	    {"UNKNOWN", 7, TABLE_WHOLE, false, 0}, {"PROBE", 5, TABLE_WHOLE, false, 0},
+	    {"CIRCUIT", 9, TABLE_WHOLE, false, 0}};
 	static const char *const names[] = {
 	    "namespace", "name", "class", "key", "lease", "on_unknown"};
 	struct table *table = table_new(columns, sizeof columns / sizeof *columns);
 	uint32_t list = json_member(&a->doc, a->result, "tools");
 	uint32_t tool = list && a->doc.nodes[list].n_children ? list + 1 : 0;
 	struct buf findings = {0};
-	char *text;
+	uint32_t state;
+	char *text, *circuit;
 
 	for (; tool; tool = a->doc.nodes[tool].next) {
 		table_row(table);
@@ -76,8 +100,14 @@ list_tools(const struct ask_answer *a)
 			free(text);
 		}
 		table_cell(table, 6, json_member(&a->doc, tool, "probe") ? "yes" : "no");
+		state = json_member(&a->doc, tool, "probe_state");
+		circuit = state ? ask_text(a, state, "circuit") : NULL;
+		table_cell(table, 7, circuit ? circuit : "");
 		text = ask_text(a, tool, "name");
+		if (circuit && strcmp(circuit, "closed") != 0)
+			list_circuit(&findings, a, state, text ? text : "?");
 		list_findings(&findings, a, tool, text);
+		free(circuit);
 		free(text);
 	}
 	table_end(table);

@@ -183,8 +183,9 @@ story_sentence(struct buf *out, const struct ask_answer *answer, uint32_t effect
 	else if (is(e.state, "unknown"))
 		buf_printf(out,
 		    "Unknown since %s: nobody knows whether attempt %lld landed, so it must not be "
-		    "run again. effectd looks again "
-		    "at %s: it probes the provider, or calls a human.",
+		    "run again. The next look is due at %s: effectd then probes the provider, as "
+		    "soon as it may (effectctl tools list shows whether it answers), or calls a "
+		    "human.",
 		    or_unknown(e.since), (long long)e.attempt, or_unknown(e.due_at));
 	else if (is(e.state, "escalated"))
 		say_escalated(out, &e);

@@ -260,7 +260,7 @@ civil_date(int64_t days, unsigned *ret_year, unsigned *ret_month, unsigned *ret_
 }
 
 void
-buf_json_member_instant(struct buf *b, const char *name, int64_t unix_us)
+buf_instant(struct buf *b, int64_t unix_us)
 {
 	int64_t ms = unix_us / US_PER_MS - (unix_us % US_PER_MS < 0), days;
 	unsigned year, month, day, in_day_ms;
@@ -276,9 +276,7 @@ buf_json_member_instant(struct buf *b, const char *name, int64_t unix_us)
 	civil_date(days, &year, &month, &day);
 	assert(year <= 9999 && month >= 1 && month <= 12 && day >= 1 && day <= 31);
 
-	buf_json_member(b, name);
-	at = reserve(b, sizeof "\"YYYY-MM-DDThh:mm:ss.mmmZ\"");
-	*at++ = '"';
+	at = reserve(b, sizeof "YYYY-MM-DDThh:mm:ss.mmmZ");
 	at = put_digits(at, year, 4);
 	*at++ = '-';
 	at = put_digits(at, month, 2);
@@ -293,6 +291,14 @@ buf_json_member_instant(struct buf *b, const char *name, int64_t unix_us)
 	*at++ = '.';
 	at = put_digits(at, in_day_ms % 1000, 3);
 	*at++ = 'Z';
-	*at++ = '"';
 	b->len = (size_t)(at - b->data);
+}
+
+void
+buf_json_member_instant(struct buf *b, const char *name, int64_t unix_us)
+{
+	buf_json_member(b, name);
+	buf_add_char(b, '"');
+	buf_instant(b, unix_us);
+	buf_add_char(b, '"');
 }

@@ -22,6 +22,8 @@ void buf_add_str(struct buf *b, const char *text);
 void buf_add_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_add_int(struct buf *b, int64_t value); /* decimal */
+/* Microseconds since the Unix epoch as RFC 3339 UTC with milliseconds. */
+void buf_instant(struct buf *b, int64_t unix_us);
 const char *buf_str(struct buf *b); /* adds a NUL behind len; valid until the next add */
 
 /* One JSON string, quoted and escaped; `text` is valid UTF-8 of `len` bytes. */
@@ -32,7 +34,7 @@ void buf_json_member_str(struct buf *b, const char *name, const char *text);
 void buf_json_member_int(struct buf *b, const char *name, int64_t value);
 void buf_json_member_bool(struct buf *b, const char *name, bool value);
 void buf_json_member_raw(struct buf *b, const char *name, const char *raw, size_t len);
-/* Microseconds since the Unix epoch as RFC 3339 UTC with milliseconds, quoted. */
+/* As buf_instant(), quoted. */
 void buf_json_member_instant(struct buf *b, const char *name, int64_t unix_us);
 
 #endif

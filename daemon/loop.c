@@ -66,6 +66,12 @@ loop_now_us(void)
 }
 
 int64_t
+loop_unix_us(void)
+{
+	return clock_us(CLOCK_REALTIME);
+}
+
+int64_t
 loop_now_ms(void)
 {
 	return loop_now_us() / 1000;

@@ -17,6 +17,8 @@ void loop_free(void); /* runs what is deferred; events and timers must be gone b
  * are measured by it. */
 int64_t loop_now_ms(void);
 int64_t loop_now_us(void);
+/* The wall clock, in microseconds since 1970: to be told, never to be measured by. */
+int64_t loop_unix_us(void);
 /*
  * Runs until loop_stop(), which ends it after the pass. After each pass: the end-of-pass hooks in
  * the order they were added (replies first parsed, batch_flush, output), then deferred frees.

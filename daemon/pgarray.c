@@ -23,6 +23,8 @@ static const struct {
     [PGTYPE_UUID] = {2950, 2951, 16},
     [PGTYPE_BYTEA] = {17, 1001, -1},
     [PGTYPE_TIMESTAMPTZ] = {1184, 1185, 8},
+    [PGTYPE_INT4_ARRAY] = {1007, 0, -1},
+    [PGTYPE_TEXT_ARRAY] = {1009, 0, -1},
 };
 
 struct pgvalue
@@ -100,6 +102,8 @@ pgarray_scalar(struct buf *out, enum pgtype type, const struct pgvalue *v)
 		break;
 	case PGTYPE_TEXT:
 	case PGTYPE_BYTEA:
+	case PGTYPE_INT4_ARRAY:
+	case PGTYPE_TEXT_ARRAY:
 		buf_add(out, v->text.p, v->text.n);
 		break;
 	}

@@ -19,7 +19,10 @@ enum pgtype {
 	PGTYPE_TEXT,
 	PGTYPE_UUID,
 	PGTYPE_BYTEA,
-	PGTYPE_TIMESTAMPTZ
+	PGTYPE_TIMESTAMPTZ,
+	/* a whole array as one value: `text` is what pgarray_encode() made */
+	PGTYPE_INT4_ARRAY,
+	PGTYPE_TEXT_ARRAY
 };
 
 /*

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define BACKOFF_FIRST_MS 50
 #define BACKOFF_LAST_MS 1000
@@ -70,15 +69,6 @@ auto_migrate(void)
 	    (config->auto_migrate == CONFIG_MIGRATE_UNSET && !strcmp(config->database, "embedded"));
 }
 
-static int64_t
-unix_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
 /* ---- what is told ---- */
 
 static void
@@ -98,7 +88,7 @@ say_down(const char *why)
 	}
 	if (was_up) {
 		status.up = false;
-		status.since_us = unix_us();
+		status.since_us = loop_unix_us();
 	}
 	if (changed_cb && (was_up || other))
 		changed_cb();
@@ -111,7 +101,7 @@ say_up(void)
 		return;
 	status.up = true;
 	unsaid = false;
-	status.since_us = unix_us();
+	status.since_us = loop_unix_us();
 	status.error[0] = '\0';
 	said_ms = 0;
 	log_info("ledger", "the ledger is there, PostgreSQL %s, schema version %d",
@@ -558,7 +548,7 @@ pgpool_start(const struct config *with, void (*changed)(void))
 	config = with;
 	changed_cb = changed;
 	memset(&status, 0, sizeof status);
-	status.since_us = unix_us();
+	status.since_us = loop_unix_us();
 	snprintf(status.error, sizeof status.error, "not connected yet");
 	said_ms = 0;
 	stopping = false;

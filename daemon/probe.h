@@ -8,6 +8,7 @@
 
 #include "digest.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,9 @@ struct probe_answer {
 	const char *result; /* raw JSON of landed or failed, NULL = none; valid during `done` */
 	size_t result_len;
 	const char *reason; /* NULL = none; at most REASON_BYTES_MAX bytes of UTF-8 */
+	/* an inconclusive one: the provider did answer, in good form, and not about what was asked;
+	 * else nothing was heard of it */
+	bool answered;
 };
 
 struct probe;

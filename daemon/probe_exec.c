@@ -112,6 +112,7 @@ probe_exec_judge(const struct child_result *result, char **ret_reason)
 		*ret_reason = xstrdup("its output names no verdict");
 	} else {
 		*ret_reason = probe_exec_reason(&doc);
+		answer.answered = true;
 		node = json_member(&doc, 0, "result");
 		if (node != 0 &&
 		    (answer.verdict == PROBE_LANDED || answer.verdict == PROBE_FAILED)) {

@@ -156,6 +156,22 @@ take_result(const struct probe_http_spec *spec, const struct json_doc *doc, cons
 	}
 }
 
+/* Whatever it says: is it about what was asked, rather than about us or about its own troubles? */
+static bool
+speaks_of_it(long status)
+{
+	switch (status) {
+	case 401: /* who we are */
+	case 403:
+	case 407:
+	case 408: /* not now */
+	case 429:
+		return false;
+	default:
+		return status < 500;
+	}
+}
+
 struct probe_answer
 probe_judge_http(const struct probe_http_spec *spec, const struct probe_ask *ask, long status,
     const char *body, size_t body_len, char **ret_reason)
@@ -174,9 +190,11 @@ probe_judge_http(const struct probe_http_spec *spec, const struct probe_ask *ask
 	absent = rule_holds(&spec->absent, ask, status, read);
 	if (landed + failed + absent > 1) {
 		*ret_reason = xasprintf("HTTP %ld fits several rules", status);
+		answer.answered = true;
 	} else if (landed + failed + absent == 0) {
 		*ret_reason = xasprintf(
 		    "HTTP %ld%s fits no rule", status, read ? "" : " without a JSON body");
+		answer.answered = read && speaks_of_it(status);
 	} else {
 		*ret_reason = xasprintf("HTTP %ld", status);
 		answer.verdict = landed ? PROBE_LANDED : failed ? PROBE_FAILED : PROBE_ABSENT;

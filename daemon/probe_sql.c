@@ -145,29 +145,33 @@ take_row(const char *line, size_t len, struct probe_answer *answer)
 	free(pointer);
 }
 
+/* What no verdict can be made of; NULL if there is nothing. */
+static const char *
+unfit_rows(const PGresult *rows)
+{
+	if (PQntuples(rows) > 1)
+		return "more than one row";
+	if (PQntuples(rows) == 0)
+		return NULL;
+	/* of another encoding, it may have grown on its way here */
+	if (PQgetisnull(rows, 0, 0) || PQgetlength(rows, 0, 0) > PROBE_OUTPUT_BYTES_MAX)
+		return "a row of more than 65536 bytes";
+	if (!json_utf8(PQgetvalue(rows, 0, 0), (size_t)PQgetlength(rows, 0, 0)))
+		return "a row that is not UTF-8";
+	return NULL;
+}
+
 static void
 probe_sql_rows(struct probe_sql *p, const PGresult *rows)
 {
-	struct probe_answer answer = {.verdict = PROBE_ABSENT};
-	size_t len;
+	struct probe_answer answer = {.verdict = PROBE_ABSENT, .answered = true};
 
-	if (PQntuples(rows) > 1) {
-		probe_sql_doubt(p, "", "more than one row");
-		return;
-	}
-	if (PQntuples(rows) == 1) {
-		len = (size_t)PQgetlength(rows, 0, 0);
-		/* of another encoding, it may have grown on its way here */
-		if (PQgetisnull(rows, 0, 0) || len > PROBE_OUTPUT_BYTES_MAX) {
-			probe_sql_doubt(p, "", "a row of more than 65536 bytes");
-			return;
-		}
-		if (!json_utf8(PQgetvalue(rows, 0, 0), len)) {
-			probe_sql_doubt(p, "", "a row that is not UTF-8");
-			return;
-		}
+	answer.reason = unfit_rows(rows);
+	if (answer.reason) {
+		answer.verdict = PROBE_INCONCLUSIVE;
+	} else if (PQntuples(rows) == 1) {
 		answer.verdict = PROBE_LANDED;
-		take_row(PQgetvalue(rows, 0, 0), len, &answer);
+		take_row(PQgetvalue(rows, 0, 0), (size_t)PQgetlength(rows, 0, 0), &answer);
 	}
 	probe_sql_told(p, &answer);
 }

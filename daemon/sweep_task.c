@@ -2,16 +2,17 @@
  * Probes and notices under way. A task waits for room (notices only), runs, and is told to the
  * ledger; then it ends.
  *
- * Promises: a bounded number runs at a time, no more of it by one tool than leaves room for the
- * others; every probe that was taken is answered, `unstarted` if it could not even be started,
- * `unasked` if there was no room for it; a look's word is told and never recorded; a result is
- * stored only as the row's own policy allows; commands come from this host's files. Owns its tasks;
- * holds a reference to each one's policy.
+ * Promises: a bounded number runs at a time, of a tool as many as breaker.c has room for; every
+ * probe that was taken is answered, `unstarted` if it could not even be started, `unasked` if there
+ * was no room for it; a look's word is told and never recorded; a result is stored only as the
+ * row's own policy allows; commands come from this host's files. Owns its tasks; holds a reference
+ * to each one's policy.
  */
 #include "sweep_task.h"
 
 #include "alloc.h"
 #include "batch.h"
+#include "breaker.h"
 #include "fault.h"
 #include "ledger.h"
 #include "log.h"
@@ -31,10 +32,7 @@
 #define FEW_FDS 768 /* fewer descriptors than this: */
 #define PROBES_MAX_FEW 4
 #define NOTICES_MAX_FEW 1
-#define TOOL_SHARE(n)                                                                             \
-	((n) - (n) / 4) /* of the probes may be one tool's, so that a provider that hangs starves \
-			   no other */
-#define TELL_MS 60000	/* how long a word waits for the ledger; then the row is due again anyway */
+#define TELL_MS 60000 /* how long a word waits for the ledger; then the row is due again anyway */
 #define NOTICE_WAIT_MS                                                                             \
 	45000 /* a notice waits for room; this, what a notifier may take and the telling of it fit \
 	       * in the two minutes after which the ledger hands it out again (effect.take_notice) \
@@ -52,8 +50,9 @@ struct task {
 	char *ns, *tool, *key, *order_reason;
 	struct tool_policy *policy; /* NULL = none on this host */
 	struct probe *probe;
-	bool look;		   /* nothing is recorded */
-	struct sweep_asker *asker; /* NULL = nobody waits for its word */
+	struct breaker_probe asked; /* of the provider, while `probe` is under way */
+	bool look;		    /* nothing is recorded */
+	struct sweep_asker *asker;  /* NULL = nobody waits for its word */
 	struct notify *notify;
 	struct notify_to to; /* notices; what it points to is a config's, which lives on */
 	int64_t queued_ms;
@@ -69,7 +68,7 @@ static const char unasked[] = "unasked", unstarted[] = "unstarted";
 static TAILQ_HEAD(, task) tasks = TAILQ_HEAD_INITIALIZER(tasks);
 static void (*ended_cb)(void);
 static bool stopped;
-static unsigned probes_max = PROBES_MAX, notices_max = NOTICES_MAX;
+static unsigned notices_max = NOTICES_MAX;
 
 static const struct batch_statement verdict_statement = {
     .name = "verdict",
@@ -99,13 +98,14 @@ void
 sweep_task_init(void (*ended)(void))
 {
 	struct rlimit limit;
+	bool few_fds;
 
 	ended_cb = ended;
 	stopped = false;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FEW_FDS) {
-		probes_max = PROBES_MAX_FEW;
+	few_fds = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FEW_FDS;
+	if (few_fds)
 		notices_max = NOTICES_MAX_FEW;
-	}
+	breaker_init(few_fds ? PROBES_MAX_FEW : PROBES_MAX);
 }
 
 static unsigned
@@ -122,21 +122,13 @@ tasks_n(enum task_kind kind, enum task_state state)
 unsigned
 sweep_task_probe_room(void)
 {
-	unsigned n = tasks_n(TASK_PROBE, TASK_RUNS);
-
-	return stopped || n > probes_max ? 0 : probes_max - n;
+	return stopped ? 0 : breaker_probes_max() - breaker_running();
 }
 
 bool
 sweep_task_tool_room(const char *ns, const char *tool)
 {
-	struct task *t;
-	unsigned n = 0;
-
-	TAILQ_FOREACH (t, &tasks, link)
-		n += t->kind == TASK_PROBE && t->state == TASK_RUNS && strcmp(t->tool, tool) == 0 &&
-		    strcmp(t->ns, ns) == 0;
-	return sweep_task_probe_room() > 0 && n < TOOL_SHARE(probes_max);
+	return sweep_task_probe_room() > 0 && breaker_room(ns, tool) > 0;
 }
 
 bool
@@ -166,6 +158,7 @@ static void
 task_end(struct task *t)
 {
 	TAILQ_REMOVE(&tasks, t, link);
+	breaker_drop(&t->asked);
 	if (t->policy)
 		tool_unref(t->policy);
 	free(t->ns);
@@ -357,12 +350,25 @@ task_take_result(struct task *t, const char *text, size_t len)
 	result_set_omitted(&t->result, (int64_t)len, sha256);
 }
 
+/* What this tells of the provider itself, whatever it tells of the effect. */
+static void
+task_asked(struct task *t, const struct probe_answer *answer)
+{
+	bool answered = answer->verdict != PROBE_INCONCLUSIVE || answer->answered;
+
+	breaker_end(&t->asked, t->policy,
+	    answered		 ? NULL
+		: answer->reason ? answer->reason
+				 : "no answer");
+}
+
 static void
 task_probe_cb(void *arg, const struct probe_answer *answer)
 {
 	struct task *t = arg;
 
 	t->probe = NULL;
+	task_asked(t, answer);
 	t->verdict = answer->verdict;
 	t->reason = answer->reason ? xstrdup(answer->reason) : NULL;
 	task_take_result(t, answer->result, answer->result_len);
@@ -393,12 +399,14 @@ task_ask(struct task *t, const char *kept)
 	    .kept = kept};
 	char *why = NULL;
 
+	breaker_start(&t->asked, t->policy);
 	t->probe = probe_start(&ask, task_probe_cb, t, &why);
 	if (t->probe) {
 		fault_point("probe.started");
 		t->state = TASK_RUNS;
 		return;
 	}
+	breaker_drop(&t->asked); /* it was not the provider's fault */
 	task_no_verdict(t, unstarted, why);
 	free(why);
 }
@@ -425,8 +433,8 @@ sweep_task_ask(const struct sweep_order *order, struct tool_set *tools, struct s
 		t->policy = tool_ref(policy);
 	if (!policy)
 		task_no_verdict(t, unstarted, "this host has no policy of the tool");
-	else if (!sweep_task_tool_room(t->ns, t->tool))
-		task_no_verdict(t, unasked, "too many probes are under way");
+	else if (t->look ? sweep_task_probe_room() == 0 : !sweep_task_tool_room(t->ns, t->tool))
+		task_no_verdict(t, unasked, "there is no room for another probe of the tool");
 	else
 		task_ask(t, order->kept);
 }

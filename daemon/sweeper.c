@@ -2,13 +2,16 @@
  * The sweep: a timer, or a word that something is due now, asks the ledger for due rows and deals
  * its orders out.
  *
- * Promises: one sweep at a time; a full one is followed by the next at once; waiters of a row that
- * a sweep moved are woken. What is due and what becomes of it is SQL's to decide (effect.sweep);
- * running probes and notices is sweep_task.c's.
+ * Promises: one sweep at a time; a full one is followed by the next at once, one that left rows
+ * waiting for room as soon as there is some; waiters of a row that a sweep moved are woken. What is
+ * due, whose turn it is and what becomes of it is SQL's to decide (effect.sweep), by what it is
+ * told of the tools; running probes and notices is sweep_task.c's.
  */
 #include "sweeper.h"
 
 #include "batch.h"
+#include "breaker.h"
+#include "buf.h"
 #include "due.h"
 #include "fault.h"
 #include "log.h"
@@ -42,14 +45,37 @@ enum sweep_column {
 	SWEEP_REASON
 };
 
+enum sweep_param {
+	SWEEP_P_ROWS_MAX,
+	SWEEP_P_PROBES_MAX,
+	SWEEP_P_NOTIFY,
+	SWEEP_P_TOOL_ROOM,
+	SWEEP_P_NAMESPACE, /* from here on arrays, parallel: the tools of which something is to be
+			      said */
+	SWEEP_P_TOOL,
+	SWEEP_P_RUNNING,
+	SWEEP_P_ROOM,
+	SWEEP_P_WHY,
+	SWEEP_P_N
+};
+
 static const struct batch_statement sweep_statement = {
     .name = "sweep",
     .sql = "select task, effect, namespace, tool, key, attempt, policy, probe_no, "
 	   "probe_timeout_ms, notice_no, "
-	   "claimed_at, since, kept, reason from effect.sweep($1, $2, $3)",
+	   "claimed_at, since, kept, reason "
+	   "from effect.sweep($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     .kind = BATCH_WRITE,
-    .n_columns = 3,
-    .columns = {PGTYPE_INT4, PGTYPE_INT4, PGTYPE_BOOL},
+    .n_columns = SWEEP_P_N,
+    .columns = {[SWEEP_P_ROWS_MAX] = PGTYPE_INT4,
+	[SWEEP_P_PROBES_MAX] = PGTYPE_INT4,
+	[SWEEP_P_NOTIFY] = PGTYPE_BOOL,
+	[SWEEP_P_TOOL_ROOM] = PGTYPE_INT4,
+	[SWEEP_P_NAMESPACE] = PGTYPE_TEXT_ARRAY,
+	[SWEEP_P_TOOL] = PGTYPE_TEXT_ARRAY,
+	[SWEEP_P_RUNNING] = PGTYPE_INT4_ARRAY,
+	[SWEEP_P_ROOM] = PGTYPE_INT4_ARRAY,
+	[SWEEP_P_WHY] = PGTYPE_TEXT_ARRAY},
     .within_column = -1,
     .resent_column = -1,
     .single = true,
@@ -61,7 +87,7 @@ static struct loop_timer *timer;
 static struct batch_item item;
 static bool sweeping; /* the item is with the batch */
 static bool asked;    /* for another sweep, while one was under way */
-static bool starved;  /* the last sweep used up all room for probes: more may be due */
+static bool starved;  /* the last sweep may have left rows waiting for room */
 static bool stopped;
 static int64_t swept_ms; /* when the last one was sent */
 
@@ -175,12 +201,74 @@ sweeper_done_cb(struct batch_item *done, int err, const struct batch_row *row)
 		n_probes += strcmp(batch_text(&one, SWEEP_TASK, NULL), "probe") == 0;
 		sweeper_order(&one);
 	}
-	starved = err == 0 && n_probes > 0 && n_probes == item.columns[1].i4;
-	if (err == 0 && (asked || full || (starved && sweep_task_probe_room() > 0)))
+	starved = err == 0 &&
+	    ((n_probes > 0 && n_probes == item.columns[SWEEP_P_PROBES_MAX].i4) ||
+		breaker_any_waits());
+	if (err == 0 && (asked || full || (starved && n_probes > 0 && sweep_task_probe_room() > 0)))
 		sweeper_kick();
 	else
 		loop_timer_set(timer, sweeper_pause_ms());
 	asked = false;
+}
+
+/* ---- what is said of the tools ---- */
+
+struct said {
+	const struct breaker_tool *tools;
+	enum sweep_param param;
+};
+
+static void
+said_add_cb(void *arg, const struct breaker_tool *tool)
+{
+	buf_add(arg, tool, sizeof *tool);
+}
+
+static struct pgvalue
+said_value(void *arg, unsigned i)
+{
+	const struct said *said = arg;
+	const struct breaker_tool *tool = said->tools + i;
+	static struct buf why;
+
+	switch (said->param) {
+	case SWEEP_P_NAMESPACE:
+		return pg_text(tool->ns);
+	case SWEEP_P_TOOL:
+		return pg_text(tool->name);
+	case SWEEP_P_RUNNING:
+		return pg_int4((int32_t)tool->running);
+	case SWEEP_P_ROOM:
+		return pg_int4((int32_t)tool->room);
+	default:
+		break;
+	}
+	if (tool->circuit == BREAKER_CLOSED)
+		return pg_null();
+	buf_clear(&why);
+	buf_add_str(&why, "probe circuit open since ");
+	buf_instant(&why, tool->open_since_us);
+	return pg_textn(why.data, why.len);
+}
+
+/* Five arrays in the item, whose bytes stay here until the next sweep. */
+static void
+sweeper_say_tools(void)
+{
+	static struct buf arrays[SWEEP_P_N];
+	struct buf list = {0};
+
+	breaker_each(said_add_cb, &list);
+	for (enum sweep_param p = SWEEP_P_NAMESPACE; p < SWEEP_P_N; p++) {
+		struct said said = {(const struct breaker_tool *)(const void *)list.data, p};
+		bool number = p == SWEEP_P_RUNNING || p == SWEEP_P_ROOM;
+
+		buf_clear(&arrays[p]);
+		pgarray_encode(&arrays[p], number ? PGTYPE_INT4 : PGTYPE_TEXT,
+		    (unsigned)(list.len / sizeof *said.tools), said_value, &said);
+		item.columns[p] = pg_textn(arrays[p].data, arrays[p].len);
+	}
+	buf_free(&list);
 }
 
 static void
@@ -190,9 +278,11 @@ sweeper_timer_cb(void *arg)
 	assert(!sweeping);
 	sweeping = true;
 	swept_ms = loop_now_ms();
-	item.columns[0] = pg_int4(ROWS_MAX);
-	item.columns[1] = pg_int4((int32_t)sweep_task_probe_room());
-	item.columns[2] = pg_bool(sweeper_notifies() && sweep_task_notify_room());
+	item.columns[SWEEP_P_ROWS_MAX] = pg_int4(ROWS_MAX);
+	item.columns[SWEEP_P_PROBES_MAX] = pg_int4((int32_t)sweep_task_probe_room());
+	item.columns[SWEEP_P_NOTIFY] = pg_bool(sweeper_notifies() && sweep_task_notify_room());
+	item.columns[SWEEP_P_TOOL_ROOM] = pg_int4((int32_t)breaker_share());
+	sweeper_say_tools();
 	item.statement = &sweep_statement;
 	item.deadline_ms = swept_ms + config->request_timeout_ms;
 	item.done = sweeper_done_cb;
@@ -214,6 +304,8 @@ sweeper_start(const struct config *live_config)
 void
 sweeper_use(struct tool_set *new_tools)
 {
+	if (tools)
+		breaker_reload(tools, new_tools);
 	tools = new_tools;
 }
 
@@ -229,4 +321,5 @@ sweeper_stop(void)
 	if (sweeping && batch_cancel(&item))
 		sweeping = false;
 	sweep_task_stop();
+	breaker_free();
 }

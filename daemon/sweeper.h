@@ -11,7 +11,7 @@
 /* `config` is borrowed for good; its values are read anew at each sweep. Begins at once. */
 void sweeper_start(const struct config *config);
 /* The policies by which rows are probed whose own version this process does not hold. Borrowed
- * until the next call. */
+ * until the next call has returned. */
 void sweeper_use(struct tool_set *tools);
 /*
  * No more sweeps; probes and notices under way are ended, and their rows are due again by

@@ -327,6 +327,12 @@ tool_default(struct tool_set *set, const char *ns, const char *name)
 }
 
 bool
+tool_has_probe(const struct tool_policy *policy)
+{
+	return tool_policy_has_probe(policy);
+}
+
+bool
 tool_set_has_result_secret(const struct tool_set *set)
 {
 	size_t i;
@@ -352,16 +358,21 @@ print_finding(void *arg, const struct tool_finding *f)
 }
 
 static void
-print_policy(const struct tool_policy *policy, struct buf *out)
+print_policy(const struct tool_policy *policy,
+    void (*more)(const struct tool_policy *policy, struct buf *out), struct buf *out)
 {
 	buf_add(out, policy->json, strlen(policy->json) - 1); /* up to its closing brace */
 	buf_printf(out, ",\"version\":\"%" PRId64 "\",\"findings\":[", policy->version);
 	tool_lint(policy, print_finding, out);
-	buf_add_str(out, "]}");
+	buf_add_char(out, ']');
+	if (more)
+		more(policy, out);
+	buf_add_char(out, '}');
 }
 
 void
-tool_set_json(struct tool_set *set, char *const *ns, size_t n_ns, struct buf *out)
+tool_set_json(struct tool_set *set, char *const *ns, size_t n_ns,
+    void (*more)(const struct tool_policy *policy, struct buf *out), struct buf *out)
 {
 	const struct tool_policy *policy;
 	bool first = true;
@@ -378,7 +389,7 @@ tool_set_json(struct tool_set *set, char *const *ns, size_t n_ns, struct buf *ou
 			if (!first)
 				buf_add_char(out, ',');
 			first = false;
-			print_policy(tool_find(set, ns[i], policy->name), out);
+			print_policy(tool_find(set, ns[i], policy->name), more, out);
 		}
 	buf_add_char(out, ']');
 }

@@ -105,15 +105,19 @@ struct tool_policy *tool_default(struct tool_set *set, const char *ns, const cha
 struct tool_policy *tool_by_version(int64_t version);
 struct tool_policy *tool_ref(struct tool_policy *policy);
 void tool_unref(struct tool_policy *policy);
+/* Is there a probe of any kind? */
+bool tool_has_probe(const struct tool_policy *policy);
 /* Does any policy of the set have result_secret pointers? */
 bool tool_set_has_result_secret(const struct tool_set *set);
 
 /*
  * The `tools` method: appends a JSON array of the effective policies of the namespaces ns[0, n_ns),
  * each an object of the policy's members and `version` (a string of decimal digits, since not every
- * reader of JSON keeps 63 bits) and `findings` (array of {code, pointer, text}).
+ * reader of JSON keeps 63 bits) and `findings` (array of {code, pointer, text}). `more` adds
+ * further members to each; NULL = none.
  */
-void tool_set_json(struct tool_set *set, char *const *ns, size_t n_ns, struct buf *out);
+void tool_set_json(struct tool_set *set, char *const *ns, size_t n_ns,
+    void (*more)(const struct tool_policy *policy, struct buf *out), struct buf *out);
 /* Lint findings of one policy; calls cb for each, which may not keep it. Returns their number.
  * Codes: effectd-tools(5). */
 size_t tool_lint(const struct tool_policy *policy,

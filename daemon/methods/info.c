@@ -5,6 +5,7 @@
 #include "methods.h"
 
 #include "access.h"
+#include "breaker.h"
 #include "call.h"
 #include "loop.h"
 #include "pgpool.h"
@@ -54,6 +55,18 @@ add_open(struct buf *out)
 	buf_add_char(out, '}');
 }
 
+/* Probes of all tools that this daemon runs; how many tools' providers it leaves alone. */
+static void
+add_probes(struct buf *out)
+{
+	buf_json_member(out, "probes");
+	buf_add_char(out, '{');
+	buf_json_member_int(out, "running", breaker_running());
+	buf_json_member_int(out, "max", breaker_probes_max());
+	buf_json_member_int(out, "open_circuits", breaker_open_circuits());
+	buf_add_char(out, '}');
+}
+
 void
 info_call(struct request *r)
 {
@@ -74,6 +87,7 @@ info_call(struct request *r)
 	add_database(&line, status);
 	add_limits(&line, call_config());
 	add_open(&line);
+	add_probes(&line);
 	buf_json_member(&line, "peer");
 	access_peer_json(r->peer, &line);
 	buf_add_char(&line, '}');

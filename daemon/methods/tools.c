@@ -1,13 +1,23 @@
 /*
- * tools: the effective policies of the peer's namespaces, each with its version and what lint finds
- * in it. Asks no ledger.
+ * tools: the effective policies of the peer's namespaces, each with its version, what lint finds in
+ * it and, where it has a probe, what this daemon knows of its provider. Asks no ledger.
  */
 #include "methods.h"
 
 #include "alloc.h"
+#include "breaker.h"
 #include "call.h"
 
 #include <stdlib.h>
+
+static void
+add_probe_state(const struct tool_policy *policy, struct buf *out)
+{
+	if (!tool_has_probe(policy))
+		return;
+	buf_json_member(out, "probe_state");
+	breaker_json(policy->ns, policy->name, out);
+}
 
 void
 tools_call(struct request *r)
@@ -31,7 +41,7 @@ tools_call(struct request *r)
 	call_line(r, &line);
 	buf_add_char(&line, '{');
 	buf_json_member(&line, "tools");
-	tool_set_json(call_tools(), names, n, &line);
+	tool_set_json(call_tools(), names, n, add_probe_state, &line);
 	buf_add_char(&line, '}');
 	call_send(r, &line);
 out:

@@ -84,6 +84,11 @@ START_TEST(only_a_clear_word_is_a_verdict)
 
 		ck_assert_msg(a.verdict == judged[i].verdict, "row %zu: %s", i,
 		    probe_verdict_name(a.verdict));
+		/* the only answer in good form that is none is the one that says so */
+		ck_assert_msg(a.answered ==
+			(a.verdict != PROBE_INCONCLUSIVE ||
+			    strstr(judged[i].out, "\"inconclusive\"")),
+		    "row %zu: answered %d", i, a.answered);
 		if (judged[i].result) {
 			ck_assert_uint_eq(a.result_len, strlen(judged[i].result));
 			ck_assert(memcmp(a.result, judged[i].result, a.result_len) == 0);

@@ -119,6 +119,35 @@ verdict(const char *text, long status, const char *body, enum probe_verdict want
 	free(reason);
 }
 
+/* Is it an answer of the provider's about what was asked, though no verdict? */
+static bool
+answered(const char *text, long status, const char *body)
+{
+	char *reason = NULL;
+	struct probe_answer answer = judged(text, status, body, &reason);
+
+	ck_assert_int_eq(answer.verdict, PROBE_INCONCLUSIVE);
+	free(reason);
+	return answer.answered;
+}
+
+START_TEST(an_answer_that_fits_no_rule_is_one_unless_it_is_about_us_or_its_own_troubles)
+{
+	static const long none[] = {401, 403, 407, 408, 429, 500, 502, 503, 504};
+
+	ck_assert(answered(WHOLE, 200, "{\"status\":\"pending\"}"));
+	ck_assert(answered(WHOLE, 404, "{\"error\":\"no_such_path\"}"));
+	ck_assert(answered(WHOLE, 409, "{}"));
+	ck_assert(
+	    answered("{" URL ",\"landed\":{\"status\":200},\"failed\":{\"status\":200}}", 200, ""));
+	ck_assert(!answered(WHOLE, 200, "<html>welcome to our hotspot</html>"));
+	ck_assert(!answered(WHOLE, 404, ""));
+	ck_assert(!answered(WHOLE, 302, ""));
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+		ck_assert_msg(!answered(WHOLE, none[i], "{}"), "%ld", none[i]);
+}
+END_TEST
+
 START_TEST(only_an_answer_that_fits_one_rule_is_a_verdict) /* case 79 */
 {
 	char *reason = NULL;
@@ -260,6 +289,8 @@ main(void)
 
 	tcase_add_test(tc, what_can_mean_nothing_does_not_load);
 	tcase_add_test(tc, only_an_answer_that_fits_one_rule_is_a_verdict);
+	tcase_add_test(
+	    tc, an_answer_that_fits_no_rule_is_one_unless_it_is_about_us_or_its_own_troubles);
 	tcase_add_test(tc, landed_may_be_tied_to_a_time_after_the_claim);
 	tcase_add_test(tc, the_result_is_cut_out_raw);
 	tcase_add_test(tc, what_is_asked_with_must_be_kept);

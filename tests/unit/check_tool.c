@@ -314,7 +314,7 @@ START_TEST(a_set_can_be_listed)
 	tool_set_each(set, "default", count_cb, &b);
 	ck_assert_str_eq(buf_str(&b), "default/t pay/t default/u ");
 	buf_clear(&b);
-	tool_set_json(set, names, 2, &b);
+	tool_set_json(set, names, 2, NULL, &b);
 	ck_assert_ptr_nonnull(strstr(buf_str(&b),
 	    "\"findings\":[{\"code\":\"irreversible_without_probe\","
 	    "\"pointer\":\"/probe\",\"text\":\""));
@@ -330,7 +330,7 @@ START_TEST(a_set_can_be_listed)
 	ck_assert_ptr_nonnull(expected);
 	ck_assert_ptr_null(strstr(expected + 1, "\"result_secret\":[\"/x\"]"));
 	buf_clear(&b);
-	tool_set_json(set, NULL, 0, &b);
+	tool_set_json(set, NULL, 0, NULL, &b);
 	ck_assert_str_eq(buf_str(&b), "[]");
 	ck_assert(tool_set_has_result_secret(set));
 	tool_set_free(set);
