@@ -32,10 +32,11 @@ struct tool_list {
  * Always there: name, namespace, class, key (strings), ignore, secret, result_secret, keep (arrays
  * of pointers), lease, hold_max, settle, probe_timeout, escalate_after, keep_result, keep_key
  * (durations), probe_backoff (array of durations), max_attempts, absent_needed, result_max
- * (integers), on_error ("unknown", "failed", "released"), on_unknown ("probe", "human"). Only if
- * there is one: probe ({"exec": {"argv": [strings]}}, or {"http": ...} or {"sql": ...} as in the
- * file), turn_budget, turn_asks (integers); business_key (array of pointers), and with it
- * business_window (duration) and on_business_duplicate ("report", "hold"). A duration is a string
+ * (integers), on_error ("unknown", "failed", "released"), on_unknown ("probe", "human", "retry").
+ * Only if there is one: retry_window (duration), probe ({"exec": {"argv": [strings]}}, or {"http":
+ * ...} or {"sql": ...} as in the file), turn_budget, turn_asks (integers); business_key (array of
+ * pointers), and with it business_window (duration) and on_business_duplicate ("report", "hold"). A
+ * duration is a string
  * `[0-9]{1,9}(ms|s|m|h|d)` in the largest unit that divides it, so 60 s is "1m", 24 h is "1d",
  * nothing is "0s".
  */
@@ -50,6 +51,7 @@ struct tool_policy {
 	struct tool_list fingerprint_skip; /* ignore + secret: what canon_value leaves out */
 	int64_t lease_ms, hold_max_ms, settle_ms, probe_timeout_ms, escalate_after_ms,
 	    keep_result_ms, keep_key_ms;
+	int64_t retry_window_ms; /* 0: none; there is one if and only if on_unknown is "retry" */
 	int64_t *probe_backoff_ms;
 	size_t n_probe_backoff;
 	int32_t max_attempts, absent_needed;
@@ -60,7 +62,7 @@ struct tool_policy {
 	int64_t business_window_ms;
 	const char *on_business_duplicate;  /* "report", "hold" */
 	const char *on_error;		    /* "unknown", "failed", "released" */
-	const char *on_unknown;		    /* "probe", "human" */
+	const char *on_unknown;		    /* "probe", "human", "retry" */
 	struct tool_list probe_exec;	    /* argv; n = 0: no exec probe */
 	struct probe_http_spec *probe_http; /* NULL: no http probe */
 	struct probe_sql_spec *probe_sql;   /* NULL: no sql probe */

@@ -189,10 +189,33 @@ lint_probe(struct lint *l)
 	}
 	if (p->class == TOOL_IRREVERSIBLE)
 		found(l, "irreversible_without_probe", "/probe",
-		    "every lost answer waits for a human, since nothing can ask the provider");
+		    strcmp(p->on_unknown, "retry") == 0
+			? "what calling again does not settle waits for a human, since nothing can "
+			  "ask the provider"
+			: "every lost answer waits for a human, since nothing can ask the "
+			  "provider");
 	else if (strcmp(p->on_unknown, "probe") == 0)
 		found(l, "probe_missing", "/on_unknown",
 		    "there is no probe, so open outcomes wait for a human");
+}
+
+static void
+lint_retry(struct lint *l)
+{
+	const struct tool_policy *p = l->policy;
+
+	if (strcmp(p->on_unknown, "retry") != 0)
+		return;
+	found(l, "retry_unkeyed", "/on_unknown",
+	    "'retry' calls again while an earlier call may have landed, and nothing here hands the "
+	    "provider the key by which it takes both for one: the wrapper must pass "
+	    "'provider_key' on");
+	if (p->escalate_after_ms < p->retry_window_ms)
+		found(l, "retry_over_escalate", "/retry_window",
+		    "a human is asked before it is over, and nothing is called again after that");
+	if (p->max_attempts == 1)
+		found(l, "retry_spent", "/max_attempts",
+		    "the first attempt is the only one, so that nothing is ever called again");
 }
 
 static void
@@ -267,6 +290,7 @@ tool_lint(const struct tool_policy *policy, void (*cb)(void *arg, const struct t
 		return l.n;
 	}
 	lint_probe(&l);
+	lint_retry(&l);
 	lint_key(&l);
 	lint_times(&l);
 	lint_lists(&l);

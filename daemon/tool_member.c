@@ -239,9 +239,7 @@ read_on_unknown(struct tool_member_parse *p, const struct tool_policy_member *m,
 	int i = cJSON_IsString(v) ? index_of(v->valuestring, words, 3) : -1;
 
 	if (i < 0)
-		return fail_member(p, m, "must be probe or human");
-	if (i == 2)
-		return fail_member(p, m, "this version does not have \"retry\"");
+		return fail_member(p, m, "must be probe, human or retry");
 	p->policy->on_unknown = words[i];
 	p->has_on_unknown = true;
 	return true;

@@ -140,6 +140,21 @@ compile_business(struct tool_member_parse *p)
 	return false;
 }
 
+/* Who may be called again says for how long: the provider's memory of keys is not ours to guess. */
+static bool
+check_retry(struct tool_member_parse *p)
+{
+	bool retries = strcmp(p->policy->on_unknown, "retry") == 0;
+
+	if (retries && p->policy->retry_window_ms == 0)
+		return tool_member_fail(p, "/on_unknown",
+		    "\"retry\" needs a 'retry_window', shorter than the provider remembers a key");
+	if (!retries && p->policy->retry_window_ms > 0)
+		return tool_member_fail(
+		    p, "/retry_window", "is nothing without 'on_unknown' \"retry\"");
+	return true;
+}
+
 /* What depends on other members, once all are read. */
 static bool
 complete(struct tool_member_parse *p, bool trust_annotations)
@@ -168,7 +183,8 @@ complete(struct tool_member_parse *p, bool trust_annotations)
 	if (policy->keep_result_ms > policy->keep_key_ms)
 		return tool_member_fail(p, "/keep_result", "must not be above 'keep_key'");
 	tool_policy_set_skip(policy);
-	return check_keep(p) && check_probe(p) && compile_key(p) && compile_business(p);
+	return check_retry(p) && check_keep(p) && check_probe(p) && compile_key(p) &&
+	    compile_business(p);
 }
 
 static bool

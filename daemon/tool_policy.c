@@ -257,6 +257,8 @@ is_absent(const struct tool_policy *policy, const struct tool_policy_member *m)
 {
 	if (m->kind == TOOL_KIND_COUNT)
 		return *(const int32_t *)field(policy, m) == 0;
+	if (m->offset == offsetof(struct tool_policy, retry_window_ms))
+		return policy->retry_window_ms == 0;
 	return policy->business == NULL && strstr(m->name, "business") != NULL;
 }
 

@@ -345,6 +345,8 @@ row_run(struct begin *b, const struct batch_row *row)
 	told = grant_told(g);
 	if (!batch_null(row, BEGIN_TWIN))
 		stats_count(b->id.ns, b->p.who.tool, "duplicate", 0);
+	if (!batch_null(row, BEGIN_SINCE)) /* granted over an attempt that is open since then */
+		stats_count(b->id.ns, b->p.who.tool, "retried", 0);
 	if (!b->call.r) {
 		if (b->p.request.set && b->told_unavailable)
 			grant_untold(g);

@@ -7,6 +7,7 @@
 #include "columns.h"
 #include "holder.h"
 #include "ledger.h"
+#include "stats.h"
 
 static void
 add_lease_until(struct buf *out, const struct batch_row *row)
@@ -14,11 +15,20 @@ add_lease_until(struct buf *out, const struct batch_row *row)
 	columns_instant(out, "lease_until", row, HOLDER_VALUE);
 }
 
+static void
+count_cut(const struct batch_row *row)
+{
+	const char *ns = batch_text(row, EXTEND_NAMESPACE, NULL);
+
+	if (ns)
+		stats_count(ns, batch_text(row, EXTEND_TOOL, NULL), "hold_max", 0);
+}
+
 void
 extend_call(struct request *r)
 {
 	static const struct holder_method method = {
-	    .statement = &ledger_extend, .value = add_lease_until};
+	    .statement = &ledger_extend, .value = add_lease_until, .count = count_cut};
 
 	holder_call(r, &method);
 }

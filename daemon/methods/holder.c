@@ -67,6 +67,8 @@ holder_row(struct call *c, const struct batch_row *row)
 	if (call_answer_is(row, "ok")) {
 		if (c->r)
 			holder_reply(h, row);
+		if (h->method->count)
+			h->method->count(row);
 		if (h->method->settles)
 			grant_forget(&h->effect, &h->token);
 		if (h->method->wakes)

@@ -161,7 +161,8 @@ const struct batch_statement ledger_unknown = {
 
 const struct batch_statement ledger_extend = {
     .name = "extend",
-    .sql = "select ord, answer, state, attempt, lease_until from effect.extend($1, $2, $3, $4)",
+    .sql = "select ord, answer, state, attempt, lease_until, namespace, tool "
+	   "from effect.extend($1, $2, $3, $4)",
     .kind = BATCH_WRITE,
     .n_columns = 4,
     .columns = {PGTYPE_UUID, PGTYPE_UUID, PGTYPE_TEXT, PGTYPE_INT4},

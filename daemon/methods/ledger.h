@@ -146,7 +146,9 @@ enum ledger_holder_param {
 enum ledger_holder_column {
 	HOLDER_STATE = LEDGER_REST,
 	HOLDER_ATTEMPT,
-	HOLDER_VALUE /* release: already; unknown: next_probe_at; extend: lease_until */
+	HOLDER_VALUE,	  /* release: already; unknown: next_probe_at; extend: lease_until */
+	EXTEND_NAMESPACE, /* of one that hold_max cut short, as is its tool */
+	EXTEND_TOOL
 };
 extern const struct batch_statement ledger_release, ledger_unknown, ledger_extend;
 

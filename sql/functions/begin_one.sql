@@ -163,7 +163,7 @@ begin
   kept := v_seen.kept;
   if answer = 'run' then
     token := v_seen.token;
-    since := v_seen.open_from;
+    since := case when granted then v_seen.open_from end;
     lease_ms := ceil(extract(epoch from v_seen.lease_until - v_now) * 1000);
     on_error := (select t.on_error from effect.tool t where t.version = v_seen.policy);
   elsif answer = 'replay' then

@@ -1,7 +1,8 @@
 -- One extend, judged whole. A lease never gets shorter, never reaches past claimed_at + hold_max, and is never revived
--- once it ran out: then the row turns unknown here, and settle counts from now, as the holder was evidently alive.
+-- once it ran out: then the row turns unknown here, and settle counts from now, as the holder was evidently alive. One that
+-- hold_max cuts short leaves an event, and says whose tool it is, for the daemon to count.
 create or replace function effect.extend_one(p_id uuid, p_token uuid, p_scope text, p_lease_ms integer,
-  out answer text, out state text, out lease_until timestamptz, out attempt integer)
+  out answer text, out state text, out lease_until timestamptz, out attempt integer, out namespace text, out tool text)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -13,6 +14,7 @@ declare
   v_token_attempt integer;
   v_row effect.ledger;
   v_tool effect.tool;
+  v_wanted timestamptz;
   v_until timestamptz;
 begin
   v_hold := effect.hold(p_id, p_token, p_scope);
@@ -43,12 +45,17 @@ begin
     perform effect.restart_settle(v_row);
     state := 'unknown';
   elsif v_row.state = 'pending' then
-    v_until := greatest(v_row.lease_until, least(v_now + effect.ms(coalesce(p_lease_ms, v_tool.lease_ms)),
-      v_row.claimed_at + effect.ms(v_tool.hold_max_ms)));
+    v_wanted := v_now + effect.ms(coalesce(p_lease_ms, v_tool.lease_ms));
+    v_until := greatest(v_row.lease_until, least(v_wanted, v_row.claimed_at + effect.ms(v_tool.hold_max_ms)));
     update effect.ledger l set lease_until = v_until, due_at = v_until, extended = true
     where l.id = v_row.id and l.token = v_row.token and l.state = 'pending';
     answer := 'ok';
     lease_until := v_until;
+    if v_until < v_wanted then
+      perform effect.note_refused(p_id, v_row.attempt, 'hold_max');
+      namespace := v_tool.namespace;
+      tool := v_tool.name;
+    end if;
   end if;
 end
 $$;

@@ -1,6 +1,6 @@
--- A begin that was told mismatch, unknown, escalated, exhausted or held leaves an event, at most one a minute for each
--- effect and decision: a loop gets a trace, not a flood. Two at the same instant: the second leaves none. What is held has
--- no row: its event stands with its twin, and p_key says who it was.
+-- A begin that was told mismatch, unknown, escalated, exhausted or held, or an extend that hold_max cut short, leaves an event,
+-- at most one a minute for each effect and decision: a loop gets a trace, not a flood. Two at the same instant: the second
+-- leaves none. What is held has no row: its event stands with its twin, and p_key says who it was.
 create or replace function effect.note_refused(
   p_effect uuid, p_attempt integer, p_decision text, p_key text default null) returns void
 language plpgsql volatile

@@ -82,8 +82,11 @@ check_policy(const struct tool_policy *p)
 	must(p->guarded == (p->class == TOOL_ACCUMULATE || p->class == TOOL_IRREVERSIBLE),
 	    "what a repeat would double is guarded");
 	must(p->key && p->on_error, "a key, and what an error means");
-	must(strcmp(p->on_unknown, "probe") == 0 || strcmp(p->on_unknown, "human") == 0, "%s",
-	    p->on_unknown);
+	must(strcmp(p->on_unknown, "probe") == 0 || strcmp(p->on_unknown, "human") == 0 ||
+		strcmp(p->on_unknown, "retry") == 0,
+	    "%s", p->on_unknown);
+	must((strcmp(p->on_unknown, "retry") == 0) == (p->retry_window_ms > 0),
+	    "who is called again has a window, and nobody else");
 	must(p->keep_result_ms <= p->keep_key_ms, "no result outlives its key");
 	must(p->fingerprint_skip.n == p->ignore.n + p->secret.n, "ignored and secret");
 	must(p->probe_exec.n == 0 || p->probe_exec.items[0][0] == '/', "a command has a path");

@@ -19,7 +19,7 @@ BROKEN = {
     'a probe that holds a password': ('x.json', '{"name": "t", "probe": {"sql": {"query": "select 1", "database": "password=x"}}}',
                                       '/probe/sql/database'),
     'a statement of a later version': ('x.json', '{"name": "t", "execute": "select 1"}', 'execute'),
-    'a retry of a later version': ('x.json', '{"name": "t", "on_unknown": "retry"}', 'on_unknown'),
+    'a retry without its window': ('x.json', '{"name": "t", "on_unknown": "retry"}', 'retry_window'),
     'a budget of nothing': ('x.json', '{"name": "t", "turn_budget": 0}', 'turn_budget'),
     'a key under a secret': ('x.json', '{"name": "t", "key": "{/card}", "secret": ["/card"]}', 'key'),
     'two placeholders that touch': ('x.json', '{"name": "t", "key": "{/a}{/b}"}', 'key'),

@@ -110,6 +110,14 @@ START_TEST(classes_decide_what_is_guarded_and_who_settles)
 		tool_set_free(set);
 		free(text);
 	}
+	struct tool_set *set = load("{\"name\":\"t\",\"on_unknown\":\"retry\","
+				    "\"retry_window\":\"5400s\"}");
+	struct tool_policy *p = tool_find(set, "n", "t");
+	ck_assert_str_eq(p->on_unknown, "retry");
+	ck_assert_int_eq(p->retry_window_ms, 5400000);
+	ck_assert_ptr_nonnull(strstr(p->json, "\"on_unknown\":\"retry\""));
+	ck_assert_ptr_nonnull(strstr(p->json, "\"retry_window\":\"90m\""));
+	tool_set_free(set);
 	expect_error("\"class\":\"Read\"",
 	    "/class: must be read, overwrite, natural, accumulate or irreversible");
 	expect_error(

@@ -58,6 +58,24 @@ START_TEST(open_outcomes_need_somebody_to_ask)
 }
 END_TEST
 
+START_TEST(a_retry_leans_on_the_provider)
+{
+#define RETRY SOUND ",\"on_unknown\":\"retry\",\"retry_window\":\"15m\""
+	expect(RETRY, "retry_unkeyed@/on_unknown");
+	expect(RETRY ",\"escalate_after\":\"14m\"",
+	    "retry_unkeyed@/on_unknown retry_over_escalate@/retry_window");
+	expect(RETRY ",\"max_attempts\":1", "retry_unkeyed@/on_unknown retry_spent@/max_attempts");
+	expect("\"key\":\"k:{/id}\",\"escalate_after\":\"1d\",\"on_unknown\":\"retry\","
+	       "\"retry_window\":\"1d\"",
+	    "irreversible_without_probe@/probe retry_unkeyed@/on_unknown");
+	expect("\"class\":\"accumulate\",\"key\":\"k:{/id}\",\"escalate_after\":\"1d\","
+	       "\"on_unknown\":\"retry\",\"retry_window\":\"1d\"",
+	    "retry_unkeyed@/on_unknown");
+	expect("\"class\":\"read\",\"on_unknown\":\"retry\",\"retry_window\":\"1d\"", "");
+#undef RETRY
+}
+END_TEST
+
 #define HTTP(url, rules) \
 	"\"key\":\"k:{/id}\",\"probe\":{\"http\":{\"url\":\"http://h/" url "\"," rules "}}"
 #define BY_BODY "\"landed\":{\"status\":200},\"absent\":{\"status\":404,\"body\":{\"/e\":1}}"
@@ -74,8 +92,7 @@ START_TEST(an_http_probe_knows_whose_answer_it_is)
 }
 END_TEST
 
-#define SQL(members) \
-	"\"key\":\"k:{/id}\",\"probe\":{\"sql\":{\"query\":\"select $1\"," members "}}"
+#define SQL(members) "\"key\":\"k:{/id}\",\"probe\":{\"sql\":{\"query\":\"select $1\"," members "}}"
 
 START_TEST(an_sql_probe_asks_for_this_effect_and_whoever_knows)
 {
@@ -158,6 +175,7 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_sound_policy_has_no_findings);
 	tcase_add_test(tc, open_outcomes_need_somebody_to_ask);
+	tcase_add_test(tc, a_retry_leans_on_the_provider);
 	tcase_add_test(tc, an_http_probe_knows_whose_answer_it_is);
 	tcase_add_test(tc, an_sql_probe_asks_for_this_effect_and_whoever_knows);
 	tcase_add_test(tc, an_exec_probe_that_others_could_change_is_named);

@@ -113,7 +113,7 @@ END_TEST
 
 START_TEST(members_of_later_versions_are_told_from_unknown_ones)
 {
-	static const char *const later[] = {"retry_window", "execute", "provider_key_to"};
+	static const char *const later[] = {"execute", "provider_key_to"};
 	char text[128], error[128];
 
 	for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
@@ -121,8 +121,6 @@ START_TEST(members_of_later_versions_are_told_from_unknown_ones)
 		snprintf(error, sizeof error, "this version does not have '%s'", later[i]);
 		expect_error(text, error);
 	}
-	expect_error(
-	    "\"on_unknown\":\"retry\"", "/on_unknown: this version does not have \"retry\"");
 	expect_error("\"probe\":{\"http\":{\"url\":1}}",
 	    "/probe/http/url: must be a string, an http:// or https:// URL of at most 2048 bytes");
 	expect_error("\"probe\":{\"http\":{\"url\":\"http://h/{/a}\","
@@ -140,9 +138,35 @@ END_TEST
 
 START_TEST(words_are_from_their_list)
 {
-	expect_error("\"on_unknown\":\"ask\"", "/on_unknown: must be probe or human");
+	expect_error("\"on_unknown\":\"ask\"", "/on_unknown: must be probe, human or retry");
 	expect_error("\"on_error\":\"retry\"", "/on_error: must be unknown, failed or released");
 	expect_error("\"on_error\":false", "/on_error: must be unknown, failed or released");
+}
+END_TEST
+
+START_TEST(a_retry_has_its_window)
+{
+	static const char retry[] = "\"on_unknown\":\"retry\"";
+	char text[128];
+
+	expect_good("\"on_unknown\":\"retry\",\"retry_window\":\"12h\"");
+	expect_good("\"retry_window\":\"1ms\",\"on_unknown\":\"retry\"");
+	expect_good("\"class\":\"read\",\"on_unknown\":\"retry\",\"retry_window\":\"1s\"");
+	expect_error(retry,
+	    "/on_unknown: \"retry\" needs a 'retry_window', shorter than the "
+	    "provider remembers a key");
+	expect_error(
+	    "\"retry_window\":\"12h\"", "/retry_window: is nothing without 'on_unknown' \"retry\"");
+	expect_error("\"retry_window\":\"12h\",\"on_unknown\":\"probe\"",
+	    "/retry_window: is nothing without 'on_unknown' \"retry\"");
+	snprintf(text, sizeof text, "%s,\"retry_window\":\"0s\"", retry);
+	expect_error(text,
+	    "/retry_window: must be a string, a whole number and its unit (ms, s, m, "
+	    "h, d), from 1ms to 3650d");
+	snprintf(text, sizeof text, "%s,\"retry_window\":3600", retry);
+	expect_error(text,
+	    "/retry_window: must be a string, a whole number and its unit (ms, s, m, "
+	    "h, d), from 1ms to 3650d");
 }
 END_TEST
 
@@ -412,6 +436,7 @@ main(void)
 	tcase_add_test(tc, an_unknown_member_is_named_with_the_nearest);
 	tcase_add_test(tc, members_of_later_versions_are_told_from_unknown_ones);
 	tcase_add_test(tc, words_are_from_their_list);
+	tcase_add_test(tc, a_retry_has_its_window);
 	tcase_add_test(tc, names_and_namespaces_have_a_form);
 	tcase_add_test(tc, pointers_follow_rfc_6901);
 	tcase_add_test(tc, what_is_secret_is_neither_kept_nor_part_of_a_key);
