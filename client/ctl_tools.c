@@ -1,7 +1,8 @@
 /*
  * tools list: the policies in force, as the daemon tells them. tools lint [DIR]: the same checks
  * offline, on the files themselves, so that they can stand in a repository's own CI: exit 1 for
- * findings, 78 for what would not load.
+ * findings, 78 for what would not load. tools probe: the daemon asks the provider about one effect,
+ * and tells what the ledger would decide; exit 76 for a probe that could not tell.
  */
 #include "alloc.h"
 #include "ask.h"
@@ -16,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PROBE_DEADLINE_MS 120000 /* a policy's probe_timeout may be long */
 
 /* ---- list ---- */
 
@@ -251,16 +254,178 @@ tools_lint(struct ctl *ctl)
 	return code;
 }
 
+/* ---- probe ---- */
+
+static void
+probe_line(struct buf *out, const char *name, const char *text)
+{
+	if (!text)
+		return;
+	buf_printf(out, "%-10s ", name);
+	show_text(out, text, strlen(text));
+	buf_add_char(out, '\n');
+}
+
+/* What to type next; what decides ends where the reason has to be typed. */
+static void
+probe_next(struct buf *out, const struct ask_answer *a, const char *tool, const char *effect)
+{
+	char *state = ask_text(a, a->result, "state"), *verdict = ask_text(a, a->result, "verdict");
+	bool applied = ask_true(a, a->result, "applied");
+	bool told = verdict && strcmp(verdict, "inconclusive") && strcmp(verdict, "unstarted");
+	int64_t attempt = 0;
+
+	(void)ask_int(a, a->result, "attempt", &attempt);
+	if (!applied && told && state && !strcmp(state, "unknown")) {
+		buf_add_str(out,
+		    "# nothing was changed; this asks again and records the word\n"
+		    "effectctl tools probe ");
+		show_shell(out, tool);
+		buf_add_str(out, " --effect ");
+		show_shell(out, effect);
+		buf_add_str(out, " --apply\n");
+	} else if (!applied && told && state && !strcmp(state, "escalated")) {
+		buf_add_str(out,
+		    "# nothing was changed; this decides by what you found, with the reason "
+		    "behind it\neffectctl resolve ");
+		show_shell(out, effect);
+		buf_printf(out, " --attempt %lld --state escalated --verdict %s --reason\n",
+		    (long long)attempt, verdict);
+	} else {
+		buf_printf(out, "# %s; its whole story\neffectctl explain ",
+		    applied ? "the word was recorded" : "nothing was changed");
+		show_shell(out, effect);
+		buf_add_char(out, '\n');
+	}
+	free(state);
+	free(verdict);
+}
+
+static void
+probe_tell(const struct ask_answer *a, const char *tool, const char *effect)
+{
+	uint32_t would = json_member(&a->doc, a->result, "would");
+	uint32_t result = json_member(&a->doc, a->result, "result");
+	bool applied = ask_true(a, a->result, "applied");
+	static const char *const names[] = {"verdict", "reason"};
+	char *state = ask_text(a, would, "state"), *outcome = ask_text(a, would, "outcome"), *text;
+	struct buf out = {0};
+	const char *raw;
+	size_t len;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		text = ask_text(a, a->result, names[i]);
+		probe_line(&out, names[i], text);
+		free(text);
+	}
+	if (result) {
+		raw = ask_raw(a, result, &len);
+		buf_add_str(&out, "result     ");
+		show_json(&out, raw, len);
+		buf_add_char(&out, '\n');
+	}
+	text = xasprintf("%s%s%s", state ? state : "?", outcome ? " " : "", outcome ? outcome : "");
+	probe_line(&out, applied ? "is now" : "would be", text);
+	free(text);
+	text = ask_text(a, would, "absents");
+	probe_line(&out, "absents", text);
+	free(text);
+	text = ask_text(a, would, "why");
+	probe_line(&out, "because", text);
+	free(text);
+	buf_add_char(&out, '\n');
+	probe_next(&out, a, tool, effect);
+	show_out(&out);
+	buf_free(&out);
+	free(state);
+	free(outcome);
+}
+
+/* 0 where the provider has said something, be it that there is no such thing. */
+static int
+probe_answer(
+    const struct ctl *ctl, const struct ask_answer *a, const char *tool, const char *effect)
+{
+	char *verdict = ask_text(a, a->result, "verdict");
+	bool told = verdict &&
+	    (!strcmp(verdict, "landed") || !strcmp(verdict, "failed") ||
+		!strcmp(verdict, "absent"));
+	const char *raw;
+	size_t len;
+
+	free(verdict);
+	if (ctl->json) {
+		raw = ask_raw(a, a->result, &len);
+		show_schema("tools-probe", raw, len);
+	} else {
+		probe_tell(a, tool, effect);
+	}
+	return told ? CTL_OK : CTL_UNKNOWN;
+}
+
+static int
+tools_probe(struct ctl *ctl)
+{
+	struct flag_set set = {0};
+	struct ask what = {.method = "probe", .opaque = "/result/result", .again = ASK_ONCE};
+	struct ask_answer answer = {0};
+	struct buf params = {0};
+	const char *effect;
+	char *why = NULL;
+	int code, err;
+
+	flag_add(&set, "effect", 0, "UUID", "the effect to ask about");
+	flag_add(&set, "apply", 0, NULL,
+	    "have the word recorded as any probe's (default: nothing is changed)");
+	flag_add(&set, "deadline", 0, "DURATION", "how long to wait for the word (default: 2m)");
+	if ((code = usage_read(ctl, &set, "TOOL", 1, 1)) != USAGE_GO_ON)
+		return code;
+	if (!usage_deadline(ctl, &set, &what.deadline_ms))
+		return CTL_USAGE;
+	if (!usage_given(&set, "deadline"))
+		what.deadline_ms = PROBE_DEADLINE_MS;
+	effect = usage_value(&set, "effect");
+	if (!effect)
+		return show_failure(ctl, CTL_USAGE, "usage", "tools probe: --effect is missing");
+	buf_add_char(&params, '{');
+	buf_json_member_str(&params, "effect", effect);
+	buf_json_member_str(&params, "tool", set.args[0]);
+	if (usage_given(&set, "apply"))
+		buf_json_member_bool(&params, "apply", true);
+	buf_add_char(&params, '}');
+	what.params = params.data;
+	what.params_len = params.len;
+	/* once: a repeat would be another probe */
+	err = ask(ctl, &what, &answer, NULL, &why);
+	if (err)
+		code = show_no_answer(ctl, err, why);
+	else if (answer.error)
+		code = show_error(ctl, &answer);
+	else
+		code = probe_answer(ctl, &answer, set.args[0], effect);
+	ask_answer_free(&answer);
+	buf_free(&params);
+	return code;
+}
+
 int
 ctl_tools(struct ctl *ctl)
 {
+	static const struct {
+		const char *what, *verb;
+		int (*call)(struct ctl *ctl);
+	} verbs[] = {{"list", "tools list", tools_list}, {"lint", "tools lint", tools_lint},
+	    {"probe", "tools probe", tools_probe}};
 	const char *what = ctl->argc > 0 ? ctl->argv[0] : "";
 
-	if (!strcmp(what, "list") || !strcmp(what, "lint")) {
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+		if (strcmp(what, verbs[i].what) != 0)
+			continue;
 		ctl->argc--;
 		ctl->argv++;
-		ctl->verb = !strcmp(what, "list") ? "tools list" : "tools lint";
-		return !strcmp(what, "list") ? tools_list(ctl) : tools_lint(ctl);
+		ctl->verb = verbs[i].verb;
+		return verbs[i].call(ctl);
 	}
-	return show_failure(ctl, CTL_USAGE, "usage", "tools: list or lint, not \"%s\"", what);
+	return show_failure(
+	    ctl, CTL_USAGE, "usage", "tools: list, lint or probe, not \"%s\"", what);
 }

@@ -70,10 +70,19 @@ static void (*ended_cb)(void);
 static bool stopped;
 static unsigned notices_max = NOTICES_MAX;
 
+enum verdict_column {
+	VERDICT_STATE = LEDGER_REST,
+	VERDICT_OUTCOME,
+	VERDICT_COUNTS,
+	VERDICT_ABSENT_N,
+	VERDICT_ABSENT_NEEDED,
+	VERDICT_WHY
+};
+
 static const struct batch_statement verdict_statement = {
     .name = "verdict",
-    .sql = "select ord, answer, state, outcome from effect.verdict($1, $2, $3, $4, $5, $6, $7, $8, "
-	   "$9)",
+    .sql = "select ord, answer, state, outcome, counts, absent_n, absent_needed, why "
+	   "from effect.verdict($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     .kind = BATCH_WRITE,
     .n_columns = 9,
     .columns = {PGTYPE_UUID, PGTYPE_INT4, PGTYPE_INT4, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT,
@@ -199,6 +208,7 @@ task_log(const struct task *t, const char *event, const char *what, const char *
 
 /* ---- what became of it ---- */
 
+/* row: of effect.verdict; NULL = nothing was recorded. */
 static void
 task_answer(struct task *t, int err, const struct batch_row *row)
 {
@@ -208,11 +218,18 @@ task_answer(struct task *t, int err, const struct batch_row *row)
 	    .verdict = verdict_word(t),
 	    .reason = t->reason,
 	    .result = redacted->len > 0 ? redacted->data : t->result.text,
-	    .result_len = redacted->len > 0 ? redacted->len : t->result.len,
-	    .row = row};
+	    .result_len = redacted->len > 0 ? redacted->len : t->result.len};
 
 	if (!asker)
 		return;
+	if (row) {
+		word.state = batch_text(row, VERDICT_STATE, NULL);
+		word.outcome = batch_text(row, VERDICT_OUTCOME, NULL);
+		word.why = batch_text(row, VERDICT_WHY, NULL);
+		word.counts = batch_bool(row, VERDICT_COUNTS);
+		word.absent_n = batch_int4(row, VERDICT_ABSENT_N);
+		word.absent_needed = batch_int4(row, VERDICT_ABSENT_NEEDED);
+	}
 	t->asker = NULL;
 	asker->task = NULL;
 	asker->told(asker, &word);
@@ -229,7 +246,7 @@ task_told_cb(struct batch_item *item, int err, const struct batch_row *row)
 		/* no news to anybody, and there may be thousands: neither a line nor a wake-up */
 	} else if (err == 0) {
 		task_log(t, probe ? "verdict" : "notified", what,
-		    probe ? batch_text(row, 2, NULL) : NULL);
+		    probe ? batch_text(row, VERDICT_STATE, NULL) : NULL);
 		/* also an inconclusive one is news to whoever waits for a word */
 		if (probe)
 			waiting_wake(&t->order.effect);

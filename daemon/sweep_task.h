@@ -31,7 +31,10 @@ struct sweep_word {
 	const char *reason;  /* NULL = none */
 	const char *result;  /* as it may be told, secrets taken out; NULL = none */
 	size_t result_len;
-	const struct batch_row *row; /* of effect.verdict; NULL = nothing was recorded */
+	/* What it has decided; state NULL = nothing was recorded: */
+	const char *state, *outcome, *why; /* of the row, in words */
+	bool counts;			   /* it is one more absent in a row: */
+	int32_t absent_n, absent_needed;
 };
 
 /* Who waits for a probe's word himself. */

@@ -14,20 +14,21 @@ declare
   v_row effect.ledger;
   v_tool effect.tool;
 begin
-  for ord in 1 .. cardinality(p_id) loop
+  for v_i in 1 .. cardinality(p_id) loop
+    ord := v_i;
     answer := 'not_found';
     state := null; attempt := null; then_state := null; then_outcome := null; counts := null; absent_n := null;
     absent_needed := null; why := null;
-    select * into v_row from effect.ledger l where l.id = p_id[ord];
+    select * into v_row from effect.ledger l where l.id = p_id[v_i];
     select * into v_tool from effect.tool t where t.version = v_row.policy;
-    if found and effect.in_scope(v_tool.namespace, p_scope[ord]) then
+    if found and effect.in_scope(v_tool.namespace, p_scope[v_i]) then
       answer := 'ok';
       state := v_row.state;
       attempt := v_row.attempt;
       absent_needed := v_tool.absent_needed;
       select j.state, j.outcome, j.counts, j.absent_n, j.why
       into then_state, then_outcome, counts, absent_n, why
-      from effect.judge_verdict(v_row, v_tool, p_attempt[ord], true, p_started_at[ord], p_verdict[ord]) j;
+      from effect.judge_verdict(v_row, v_tool, p_attempt[v_i], true, p_started_at[v_i], p_verdict[v_i]) j;
     end if;
     return next;
   end loop;

@@ -20,11 +20,12 @@ METHODS = {
     'list': ({}, 'state tool namespace key_prefix older_than_ms limit cursor'),
     'resolve': ({'effect': ID, 'verdict': 'landed', 'reason': 'r', 'attempt': 1, 'state': 'unknown'},
                 'effect verdict reason attempt state result evidence'),
+    'probe': ({'effect': ID}, 'effect tool apply'),
     'tools': ({}, ''),
     'info': ({}, ''),
 }
 REQUIRED = {'begin': 'tool', 'key': 'tool', 'complete': 'effect token', 'release': 'effect token', 'unknown': 'effect token',
-            'extend': 'effect token', 'resolve': 'effect verdict reason attempt state', 'get': 'effect'}
+            'extend': 'effect token', 'resolve': 'effect verdict reason attempt state', 'get': 'effect', 'probe': 'effect'}
 MAX = 10 ** 30
 # type of a member: (what is taken, what is refused)
 TEXT_255 = (['', 'a', 'a' * 255, 'é' * 127], ['a' * 256, 'é' * 128, 1, True, [], {}, None, 'a\0b'])
@@ -71,6 +72,8 @@ TYPES = {
     ('resolve', 'state'): (['pending', 'unknown', 'escalated', 'released', 'done'], ['', 'gone', None, 1]),
     ('resolve', 'attempt'): integers(1, 2 ** 31 - 1), ('resolve', 'reason'): EVIDENCE, ('resolve', 'evidence'): EVIDENCE,
     ('resolve', 'result'): ([None, 1, [1], {}], []),
+    ('probe', 'effect'): IDS, ('probe', 'apply'): ([True, False], [0, 1, 'true', None, [], {}]),
+    ('probe', 'tool'): (['a', 'a' * 128], ['', 'a' * 129, 'a\n', 1, None]),
 }
 
 

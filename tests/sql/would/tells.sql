@@ -68,9 +68,12 @@ select pg_temp.bring('w', 'begin unknown') \gset
 select is(effect_test.only(pg_temp.would('w', 1, 'absent'), 'answer', 'state', 'attempt', 'then_state', 'counts', 'absent_n', 'absent_needed', 'why'),
   '{"answer": "ok", "state": "unknown", "attempt": 1, "then_state": "unknown", "counts": false, "absent_n": 0, "absent_needed": 2,
     "why": "too early to count: not yet settled since the attempt ended"}', 'an early absent');
-select is(pg_temp.would('nobody', 1, 'absent'), '{"answer": "not_found"}', 'no such row');
+select is(pg_temp.would('nobody', 1, 'absent'), '{"ord": 1, "answer": "not_found"}', 'no such row');
 select is((select answer from effect.would(array[effect.id('default', 'probed', 'w')], array['other'], array[1], array[effect.now()], array['landed'])),
   'not_found', 'a foreign namespace');
+
+select results_eq($$ select ord, answer from effect.would(array[effect_test.uid('x'), effect.id('default', 'probed', 'w')], array[null, null], array[1, 1],
+    array[effect.now(), effect.now()], array['landed', 'landed']) $$, $$ values (1, 'not_found'), (2, 'ok') $$, 'one row out for each row in');
 
 -- effect.probe_look: what is needed to ask, and nothing is taken
 select effect_test.row('w') as before \gset
