@@ -48,6 +48,8 @@ struct by_hand {
 	struct buf result;   /* empty = none */
 };
 
+static const char no_room[] = "no slot is free for a probe of this tool, or its circuit is open";
+
 /* What the word decides, or would decide. */
 struct by_hand_decision {
 	const char *state, *outcome, *why;
@@ -93,9 +95,9 @@ by_hand_reply(struct by_hand *s, const struct by_hand_decision *d)
 }
 
 static void
-by_hand_overloaded(struct by_hand *s, int64_t retry_after_ms)
+by_hand_overloaded(struct by_hand *s, const char *why, int64_t retry_after_ms)
 {
-	struct rpc_error_data data = {.retry_after_ms = retry_after_ms};
+	struct rpc_error_data data = {.why = why, .retry_after_ms = retry_after_ms};
 
 	call_error(&s->call, ERR_OVERLOADED, &data);
 	call_end(&s->call);
@@ -129,7 +131,7 @@ by_hand_told(struct sweep_asker *asker, const struct sweep_word *word)
 		return;
 	}
 	if (strcmp(word->verdict, "unasked") == 0) {
-		by_hand_overloaded(s, call_retry_after_ms());
+		by_hand_overloaded(s, no_room, call_retry_after_ms());
 		return;
 	}
 	s->verdict = word->verdict;
@@ -195,8 +197,10 @@ row_look(struct by_hand *s, const struct batch_row *row)
 		    &(struct rpc_error_data){
 			.pointer = "/tool", .why = "is not the tool of this effect"});
 		call_end(&s->call);
-	} else if (!sweep_task_tool_room(order.ns, order.tool)) {
-		by_hand_overloaded(s, call_retry_after_ms());
+	} else if (s->p.apply ? !sweep_task_tool_room(order.ns, order.tool)
+			      : sweep_task_probe_room() == 0) {
+		/* a look is let through to a provider that is left alone: to see what it says */
+		by_hand_overloaded(s, no_room, call_retry_after_ms());
 	} else if (!s->p.apply) {
 		s->started_at_us = batch_instant(row, PROBE_AT);
 		by_hand_run(s, &order);
@@ -220,7 +224,7 @@ row_taken(struct by_hand *s, const struct batch_row *row)
 		}
 		sweep_task_probe(&order, call_tools());
 	} else if (s->call.r && call_answer_is(row, "wait")) {
-		by_hand_overloaded(s, batch_int8(row, PROBE_IN_MS));
+		by_hand_overloaded(s, "a probe of it is under way", batch_int8(row, PROBE_IN_MS));
 		return;
 	} else if (s->call.r && call_answer_is(row, "none")) {
 		s->verdict = "unstarted";

@@ -219,8 +219,8 @@ def crowded(cluster):
         few.ready()
         conn = few.connect()
         run = claim(conn, 'crowd')
-        ids = [conn.send('probe', effect=run['effect']) for _ in range(3)]  # of four slots one tool has three
-        wait_until(lambda: len(PROBE.asked(run['effect'])) >= 3, 20, 'three looks are under way')
+        ids = [conn.send('probe', effect=run['effect']) for _ in range(4)]  # there are four slots
+        wait_until(lambda: len(PROBE.asked(run['effect'])) >= 4, 20, 'four looks are under way')
         before = books(cluster, run)
         for apply in (False, True):
             is_(conn.error('probe', effect=run['effect'], apply=apply)['data']['name'], 'overloaded', 'no slot is free: overloaded')

@@ -2,6 +2,7 @@
  * begin against a ledger that the test plays: who is told what when answers come late, twice or
  * never, and that every claim nobody was told of is given back. The decisions themselves are SQL's.
  */
+#include "breaker.h"
 #include "fake_batch.h"
 #include "fake_request.h"
 #include "methods/ledger.h"
@@ -39,6 +40,7 @@ setup(void)
 {
 	fake_start();
 	loop_add_pass_end(asked_hook);
+	breaker_init(4); /* slots for probes */
 	tools = tool_set_empty();
 	method_init(&fake_config, tools);
 }
