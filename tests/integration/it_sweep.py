@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """What becomes of open outcomes with nobody speaking: lapses, exec probes of every kind, escalation, notices; what a probe may
-and may not do to a row that has moved on. Cases 11, 77, 79, 81, 82, 83 and 88."""
+and may not do to a row that has moved on. Cases 11, 77, 79, 81, 82 and 88."""
 import os
 import time
 
@@ -10,7 +10,6 @@ from talk import *
 PROBE = Script()
 ECHO = Script()
 MISSING = '/nonexistent/probe'
-N_PROBES = 150
 SLEEP = '3141.5'  # a name for our grandchildren
 
 # How a probe can fail to know, by the effect's key: each is inconclusive (case 79).
@@ -145,44 +144,6 @@ def processes(command):
     return n
 
 
-def many(conn, daemon):
-    """case 83: a third of them forks a grandchild that keeps the pipes open, and hangs."""
-    def fds():
-        return len(os.listdir(f'/proc/{daemon.process.pid}/fd'))
-
-    before = fds()
-    ECHO.play('''n=$(printf '%s' "$line" | sed 's/.*"key":"z-\\([0-9]*\\)".*/\\1/')
-case $((n % 3)) in
-0) sleep {sleep} & sleep {sleep} ;;
-1) (sleep {sleep} &) ; echo '{"verdict":"landed","result":'$n'}' ;;
-2) echo '{"verdict":"landed","result":'$n'}' ;;
-esac'''.replace('{sleep}', SLEEP))
-    runs = [claim(conn, f'z-{at}', 'slow') for at in range(N_PROBES)]
-    for run in runs:
-        conn.send('unknown', own_ids(run))
-    for run in runs:
-        conn.recv()
-    worst = {'children': 0}
-
-    def settled():
-        children = pids_of(daemon.process.pid)
-        worst['children'] = max(worst['children'], len(children))
-        return cluster.psql("select count(*) from effect.ledger where key like 'z-%' and state = 'done'") == str(N_PROBES - N_PROBES // 3)
-
-    wait_until(settled, 120, 'two thirds are done')
-    timed_out = [run for at, run in enumerate(runs) if at % 3 == 0]
-    for run in timed_out:
-        wait_until(lambda: events_of(conn, run, 'probe'), 60, 'each that hangs was recorded')
-    ok(worst['children'] <= 32 + 2, 'at no time more probes than the limit', worst)
-    ECHO.says('landed')
-    wait_until(lambda: cluster.psql("select count(*) from effect.ledger where key like 'z-%' and state <> 'done'") == '0', 120, 'all are done')
-    wait_until(lambda: not pids_of(daemon.process.pid), 20, 'no child is left, no zombie')
-    wait_until(lambda: processes(f'sleep {SLEEP}') == 0, 20, 'no grandchild is left')
-    wait_until(lambda: fds() <= before, 20, 'descriptors are what they were')
-    ok(True, f'case 83: {N_PROBES} probes leave no zombie, no grandchild and no descriptor')
-    is_({conn.call('begin', tool='slow', key=f'z-{at}')['decision'] for at in range(N_PROBES)}, {'replay'}, 'and are all replayed')
-
-
 def fair(conn, cluster):
     """case 88: rows whose time has not come stand in nobody's way."""
     PROBE.says('inconclusive')
@@ -291,7 +252,6 @@ with Cluster() as cluster, Daemon(cluster, config=CONFIG, tools=TOOLS) as daemon
         holds(conn)
         escalates(conn, daemon)
         fair(conn, cluster)
-        many(conn, daemon)
     gone(daemon)
     is_(cluster.invariants(), [], 'no invariant is broken')
     is_(daemon.stop(), 0, 'the daemon ends in order')
