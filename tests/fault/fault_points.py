@@ -299,7 +299,7 @@ def told_in_the_end(lane):
         with open(os.path.join(lane.notices.dir, 'asked'), encoding='utf-8') as asked:
             return lane.escalated - set(re.findall(r'"effect":"([0-9a-f-]{36})"', asked.read()))
     try:
-        wait_until(lambda: not untold(), 90, 'each notice was taken')
+        wait_until(lambda: not untold(), 150, 'each notice was taken')  # a claim of a notice stands for two minutes
     except TimeoutError:
         pass
     is_(untold(), set(), f'lane {lane.number}: each of {len(lane.escalated)} escalated effects was told to the notifier')
