@@ -25,6 +25,9 @@ begin
           p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
           p_max => effect.kept_max(p_tool));
       end if;
+      if p_row.evidence is not null and p_row.decided_by <> 'caller' and p_outcome = 'succeeded' then
+        perform effect.both_landed(p_row, v_attempt);
+      end if;
       perform effect.touch(p_row.id);
       state := 'done';
       outcome := p_row.outcome;

@@ -44,13 +44,13 @@ begin
         case p_cell.message when 'verdict' then 'probe' else 'caller' end,
         case when p_cell.message = 'verdict' then case v_entry ->> 'verdict' when 'landed' then 'succeeded' else 'failed' end
           else nullif(coalesce(v_entry ->> 'outcome', 'succeeded'), 'error') end,
-        -- evidence_complete: the first attempt's, as the row has the newest one's; landed after a release: the row has it
-        case when p_cell.cell = 'evidence_complete' then '{"first":true}'
+        -- both attempts landed: what the first one brought; landed after a release: the row has it
+        case when p_cell.token = 'last' and p_cell.setup like '%evidence%' then '{"first":true}'
           when p_cell.message = 'verdict' and p_cell.before = 'released' then '-'
           when p_cell.before = 'none' or v_subject.tool = 'nokeep' then '7 bytes' else v_entry ->> 'result' end,
         case p_cell.after when 'none' then 'nothing' else v_row.state::text end,
         case when p_cell.before = 'none' then 0
-          when p_cell.token = 'earlier' or p_cell.cell = 'evidence_complete' then v_subject.attempts[1]
+          when p_cell.token = 'earlier' or p_cell.setup like '%evidence%' then v_subject.attempts[1]
           else v_subject.attempts[cardinality(v_subject.attempts)] end);
       if v_n <> 1 or v_told is distinct from v_want then
         v_faults := v_faults || format(E'\n  want: one, %s\n  told: %s, %s', v_want, v_n, v_told);
