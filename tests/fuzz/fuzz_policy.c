@@ -59,6 +59,8 @@ check_ranges(const struct tool_policy *p)
 			v = *(const int64_t *)field;
 		else if (m->kind == TOOL_KIND_COUNT)
 			v = *(const int32_t *)field;
+		if (v == 0 && !m->def)
+			continue; /* there is none */
 		must(v >= m->min && v <= m->max, "%s is in range", m->name);
 	}
 	must(p->n_probe_backoff > 0, "a probe is asked again some time");
@@ -88,6 +90,9 @@ check_policy(const struct tool_policy *p)
 	must((strcmp(p->on_unknown, "retry") == 0) == (p->retry_window_ms > 0),
 	    "who is called again has a window, and nobody else");
 	must(p->keep_result_ms <= p->keep_key_ms, "no result outlives its key");
+	must(!p->business == (p->business_key.n == 0), "a business key has its template");
+	must(!p->business || p->business_window_ms <= p->keep_key_ms,
+	    "a twin is known as long as it counts");
 	must(p->fingerprint_skip.n == p->ignore.n + p->secret.n, "ignored and secret");
 	must(p->probe_exec.n == 0 || p->probe_exec.items[0][0] == '/', "a command has a path");
 	check_ranges(p);
@@ -95,6 +100,7 @@ check_policy(const struct tool_policy *p)
 	check_pointers(&p->secret);
 	check_pointers(&p->result_secret);
 	check_pointers(&p->keep);
+	check_pointers(&p->business_key);
 	for (size_t i = 0; i < p->keep.n; i++) {
 		for (size_t j = 0; j < p->secret.n; j++)
 			must(!json_pointer_under(p->keep.items[i], p->secret.items[j]) &&
