@@ -312,6 +312,7 @@ static const struct {
     {"orphan", "a complete that belongs to no claim"},
     {"not_told", "nobody had been told of the grant, so it was given back"},
     {"expired", "its key was forgotten, and claimed anew"},
+    {"duplicate", "another effect has its business key"},
     {"refused", "no"},
 };
 
