@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Probes of a look-up that lags up to twice `settle` behind the book and answers badly more often than well: nothing is released that
-landed, and everything ends in done, released or escalated by its deadline, with no client speaking. Cases 77, 79, 81 and 82."""
+landed, and everything ends in done, released or escalated by its deadline, with no client speaking. And where callers keep asking, and
+have it probed out of turn, nobody is told run for what landed. Cases 77, 79, 81 and 82."""
 import json
 import os
 import random
@@ -17,6 +18,9 @@ from servers import ProviderProcess  # noqa: E402
 SETTLE_MS = int(400 * SLOW)
 LAG_S = 2 * SETTLE_MS / 1000
 HURRY_MS = int(6 * SETTLE_MS)
+# Where people keep asking: longer than the least pause between two probes that are asked for, so that these come sooner than they count
+ASKED_SETTLE_MS = int(1900 * SLOW)
+N_ASKED = rounds_of(60, 1000)
 N_EFFECTS = rounds_of(240, 4000)
 N_CLIENTS = 8
 SLACK_S = 20 * SLOW
@@ -99,13 +103,42 @@ def judge(rows, told, book):
     is_((set(counts['never']), set(counts['gone'])), ({'escalated'}, {'escalated'}), 'where nobody answers, or never well, a person is asked about all of it')
 
 
+def asked_for(daemon, provider):
+    """Each effect is asked for again and again, and waited for, until it ends. The sweeper's own next probe would be far off."""
+    runs, paid, ends = {}, set(), {}
+    chance = random.Random(f'{SEED} asked')
+    with daemon.connect() as conn:
+        for n in range(N_ASKED):
+            run = conn.call('begin', tool='asked', key=f'{n}')
+            if chance.random() < 0.7:
+                pay(provider.socket, run['provider_key'])
+                paid.add(run['effect'])
+            conn.call('unknown', effect=run['effect'], token=run['token'])
+            runs[n] = run
+        waiting = {conn.send('begin', tool='asked', key=f'{n}', wait_ms=200): n for n in runs}
+        while waiting:
+            answer = conn.recv()
+            n = waiting.pop(answer['id'])
+            decision = answer['result']['decision']
+            if decision == 'unknown':
+                waiting[conn.send('begin', tool='asked', key=f'{n}', wait_ms=200)] = n
+            else:
+                ends[runs[n]['effect']] = decision
+    is_({effect for effect, decision in ends.items() if decision == 'run'}, set(runs[n]['effect'] for n in runs) - paid,
+        f'run is told for all that did not land, and for none of {len(paid)} that did')
+    is_({effect for effect, decision in ends.items() if decision == 'replay'}, paid, 'what landed is replayed')
+
+
 SEED = seed()
-with ProviderProcess(SEED, lag_s=LAG_S, look_up_faults=FAULTS) as the_provider, Cluster() as cluster:
+with ProviderProcess(SEED, lag_s=LAG_S, look_up_faults=FAULTS) as the_provider, \
+        ProviderProcess(SEED, lag_s=2 * ASKED_SETTLE_MS / 1000) as slow_provider, Cluster() as cluster:
     tools = [policy('lags', the_provider.port, 'truly'), policy('pay', the_provider.port), policy('hurry', the_provider.port), policy('never', the_provider.port, 'badly'), policy('gone', closed_port())]
+    tools.append({**policy('asked', slow_provider.port, 'truly'), 'settle': f'{ASKED_SETTLE_MS}ms', 'probe_backoff': ['100ms', '10m'], 'escalate_after': '1h'})
     with Daemon(cluster, config={'sweep_interval': '100ms', 'log_calls': False}, tools=tools).ready() as the_daemon:
         the_told = claim_all(the_daemon, the_provider)
         wait_until(lambda: cluster.psql("select count(*) from effect.ledger where state in ('pending', 'unknown')") == '0', 240,
                    'nothing is open, and no client has spoken')
         judge(cluster.rows(ENDS), the_told, the_provider.lines('book'))
+        asked_for(the_daemon, slow_provider)
         is_(cluster.invariants(), [], 'no invariant is hurt')
 done()

@@ -51,7 +51,7 @@ class Tally:
     given_up: int = 0      # actions whose model never learned the outcome
     too_late: int = 0      # grants that came too late to be used
     receipts: dict = dataclasses.field(default_factory=dict)   # order -> the receipts that its callers were told
-    latencies: list = dataclasses.field(default_factory=list)  # seconds that were worked on each action
+    latencies: list = dataclasses.field(default_factory=list)  # seconds until each action ended, without the pauses before a resumed run
 
 
 class Worker:
@@ -107,7 +107,7 @@ class Action:
         self.resumed = False
         setting = agents.setting
         self.death = self.chance.choice(DEATHS if agents.socket else DEATHS[1:]) if self.chance.random() < setting.crash else None
-        self.worked_s = 0.0
+        self.worked_s = 0.0   # until the run knew, or gave up; the pause before a resumed run is not in it
 
     def payment(self, key=None, reference=None):
         return {'order': self.order, **({'key': key} if key else {}), **({'reference': reference} if reference else {}),
@@ -140,7 +140,9 @@ class Action:
             agents.tally.unknown_told += 1
             if self.chance.random() < setting.replan and self.n_calls < setting.calls_max:
                 self.memo = self.chance.choice(MEMOS)
-                await asyncio.sleep(agents.clock.s(self.chance.uniform(*setting.replan_ms)))
+                thinks_s = agents.clock.s(self.chance.uniform(*setting.replan_ms))
+                self.worked_s += thinks_s
+                await asyncio.sleep(thinks_s)
             elif agents.socket:
                 # A repeat is safe, so that the run's own supervisor need not leave a step without an outcome: it resumes it.
                 self.resumed = True
