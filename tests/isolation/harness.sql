@@ -65,8 +65,17 @@ create or replace function effect.now() returns timestamptz
 language plpgsql as $$ begin perform iso.stop('now'); return iso.now(); end $$;
 
 -- Guards change nothing for begins that name no turn and have no business key.
-select effect_test.tool('quick', '{"settle": "0s", "absent_needed": 1, "turn_budget": 1, "business_window": "1h",
-  "on_business_duplicate": "hold"}');
+create function iso.policy(p_more jsonb default '{}') returns text
+language sql as $$
+  select 'policy ' || (effect_test.tool('quick', '{"settle": "0s", "absent_needed": 1, "turn_budget": 1, "business_window": "1h",
+    "on_business_duplicate": "hold"}'::jsonb || p_more) is not null)
+$$;
+select iso.policy();
+-- What is begun from then on is under on_unknown = retry.
+create function iso.retries(p_window text default '1h') returns text
+language sql as $$
+  select iso.policy(jsonb_build_object('on_unknown', 'retry', 'retry_window', p_window, 'max_attempts', 9))
+$$;
 
 -- Who was told `run` for what. Written in the transaction of the answer, as no answer leaves before its commit.
 create table iso.told (key text, attempt integer, token text, at timestamptz);
@@ -201,6 +210,7 @@ declare
   v_message text;
 begin
   perform setval('iso.clock', 0);
+  perform iso.policy();
   truncate effect.ledger, effect.event, effect.turn, iso.told;
   foreach v_message in array p_messages loop
     execute 'select iso.' || v_message;
