@@ -45,6 +45,13 @@ begin
   v_locked := array_fill(false, array[v_n]);
   for v_i in 1 .. v_n loop
     select * into v_tool from effect.tool t where t.version = p_policy[v_i];
+    if not found then
+      -- at once: it may be registered by somebody before it is looked for again, and then its budgets would not be judged
+      ord := v_i;
+      answer := 'no_tool';
+      return next;
+      continue;
+    end if;
     if coalesce(v_tool.turn_budget, v_tool.turn_asks) is not null then
       v_turns[v_i] := effect.turn_id(v_tool.namespace, coalesce(p_run[v_i], ''), p_turn[v_i], v_tool.name);
     end if;

@@ -10,10 +10,12 @@ from world import count, name_of, tell
 
 BUDGET = 3
 N_CONNS = 12  # on each of two daemons
+N_NEW = 20
 TOOLS = [{'name': 'turn', 'turn_budget': BUDGET, 'turn_asks': 100, 'lease': '10m'},
          {'name': 'asks', 'turn_asks': 2, 'lease': '10m'},
          {'name': 'hold', 'key': 'mail:{/order}:{/memo}', 'business_key': ['/order', '/to'], 'on_business_duplicate': 'hold'},
          {'name': 'report', 'business_key': ['/order'], 'lease': '10m'},
+         *({'name': f'new {i}', 'turn_budget': BUDGET, 'lease': '10m'} for i in range(N_NEW)),
          {'name': 'short', 'business_key': ['/order'], 'business_window': '1s', 'on_business_duplicate': 'hold'}]
 
 
@@ -148,6 +150,19 @@ def racing(a, b, cluster):
         conn.close()
 
 
+def first_use(a, b, cluster):
+    """A policy that nobody has registered yet is asked for by many at once: no begin slips through between."""
+    conns = [daemon.connect() for _ in range(N_CONNS) for daemon in (a, b)]
+    wrong = []
+    for i in range(N_NEW):
+        told = count(ask_all(conns * 3, [{'tool': f'new {i}', 'key': f'new {i} {n}', 'run': f'new {i}', 'turn': 1} for n in range(3 * len(conns))]))
+        if told != {'run': BUDGET, 'exhausted': 3 * len(conns) - BUDGET}:
+            wrong.append((told, turn_row(cluster, f'new {i}')))
+    is_(wrong, [], f'the first use of each of {N_NEW} policies, by many at once: {BUDGET} run')
+    for conn in conns:
+        conn.close()
+
+
 class Asker(threading.Thread):
     """Begins key after key, each of a turn that others ask for, too; what was lost is asked again with the same request."""
 
@@ -219,6 +234,7 @@ with Cluster() as the_cluster, Daemon(the_cluster, config={'log_calls': False}, 
     with Daemon(the_cluster, config={'log_calls': False}, tools=TOOLS) as the_second:
         the_second.ready()
         racing(the_first, the_second, the_cluster)
+        first_use(the_first, the_second, the_cluster)
         killed(the_first, the_second, the_cluster)
     is_(the_cluster.invariants(), [], 'no invariant is hurt')
 done()

@@ -46,6 +46,7 @@ begin
     when 'row seen' then 'forgotten 1'        -- begin, between its look at the row and its lock
     when 'claim seen' then 'in_scope 0'       -- complete, between its look at the row and its lock
     when 'rows locked' then 'forgotten 0'     -- retain, between the locks it takes and its deletes
+    when 'tool looked for' then 'lock_of_business 0' -- begin_guarded, between its look for the policy and what it judges
     when 'first ten locked' then 'now 1'      -- sweep, at its first row; the next ten rows are not fetched yet
     else '' end, true);
 end
@@ -55,6 +56,9 @@ $$;
 alter function effect.lock_of(uuid) rename to lock_of_real;
 create function effect.lock_of(p_id uuid) returns bigint
 language plpgsql as $$ begin perform iso.stop('lock_of'); return effect.lock_of_real(p_id); end $$;
+alter function effect.lock_of_business(uuid) rename to lock_of_business_real;
+create function effect.lock_of_business(p_business uuid) returns bigint
+language plpgsql as $$ begin perform iso.stop('lock_of_business'); return effect.lock_of_business_real(p_business); end $$;
 alter function effect.forgotten(effect.state, timestamptz, timestamptz) rename to forgotten_real;
 create function effect.forgotten(p_state effect.state, p_keep_until timestamptz, p_now timestamptz) returns boolean
 language plpgsql as $$ begin perform iso.stop('forgotten'); return effect.forgotten_real(p_state, p_keep_until, p_now); end $$;
@@ -134,6 +138,11 @@ begin
   return concat_ws(' ', v ->> 'answer', 'by the ' || (v ->> 'budget'), 'by ' || (v ->> 'twin_key'));
 end
 $$;
+-- The policy of iso.guarded, unknown to the ledger, and made known again.
+create function iso.forget_tool() returns text
+language sql as $$ delete from effect.tool where name = 'quick' returning 'forgotten' $$;
+create function iso.register_tool() returns text
+language plpgsql as $$ begin perform iso.policy(); return 'registered'; end $$;
 create function iso.turn() returns text
 language sql as $$
   select coalesce(string_agg(format('turn %s: %s grants, %s asks, %s refused', turn, grants, asks, refused), '; ' order by turn), 'no turn')
