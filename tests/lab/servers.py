@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
 
 __all__ = ['Chaos', 'Guard', 'ProviderProcess', 'policy']
 
 KILL_EVERY_S = (2.0, 5.0)           # effectd
+LOOK_EVERY_S = 0.05
 RESTART_PG_AT = (0.25, 0.6)         # of the actions have ended: then PostgreSQL is stopped hard and started
 
 
@@ -101,10 +103,13 @@ class Chaos(threading.Thread):
 
     def run(self):
         try:
-            while not self.over.wait(self.chance.uniform(*KILL_EVERY_S)):
-                self.guard.daemon.kill()
-                self.guard.daemon.start()
-                self.n_kills += 1
+            kill_at = time.monotonic() + self.chance.uniform(*KILL_EVERY_S)
+            while not self.over.wait(LOOK_EVERY_S):
+                if time.monotonic() >= kill_at:
+                    self.guard.daemon.kill()
+                    self.guard.daemon.start()
+                    self.n_kills += 1
+                    kill_at = time.monotonic() + self.chance.uniform(*KILL_EVERY_S)
                 if self.n_restarts < len(RESTART_PG_AT) and self.share_ended() >= RESTART_PG_AT[self.n_restarts]:
                     self.guard.cluster.immediate()
                     self.guard.cluster.start()
