@@ -320,11 +320,9 @@ row_demand(struct begin *b, const struct batch_row *row)
 
 	if (!b->call.r)
 		call_end(&b->call);
-	else if (answer == DEMAND_NONE)
-		reply_parked(b);
 	else if (answer == DEMAND_MOVED)
 		begin_again(b);
-	else if (wait_end_ms(b) <= loop_now_ms())
+	else if (answer == DEMAND_NONE || wait_end_ms(b) <= loop_now_ms())
 		reply_parked(b);
 	else
 		begin_park(b, b->demand.again_ms);

@@ -6,6 +6,7 @@
  */
 #include "demand.h"
 
+#include "fault.h"
 #include "ledger.h"
 #include "loop.h"
 
@@ -63,6 +64,15 @@ demand_order(const struct batch_row *row, struct sweep_order *ret)
 	return batch_uuid(row, PROBE_EFFECT, &ret->effect);
 }
 
+bool
+demand_taken(const struct batch_row *row, struct sweep_order *ret)
+{
+	if (!call_answer_is(row, "probe"))
+		return false;
+	fault_point("demand.taken");
+	return demand_order(row, ret);
+}
+
 enum demand_answer
 demand_row(struct demand *d, const struct batch_row *row)
 {
@@ -71,7 +81,7 @@ demand_row(struct demand *d, const struct batch_row *row)
 	d->again_ms = INT64_MAX;
 	d->has_next = !batch_null(row, PROBE_NEXT_AT);
 	d->next_probe_at_us = batch_instant(row, PROBE_NEXT_AT);
-	if (call_answer_is(row, "probe") && demand_order(row, &order)) {
+	if (demand_taken(row, &order)) {
 		sweep_task_probe(&order, call_tools());
 		return DEMAND_WAIT;
 	}

@@ -40,8 +40,9 @@ void demand_end(struct demand *d);
 /* Starts the probe if the row says so, whether or not anybody still waits: it is taken. */
 enum demand_answer demand_row(struct demand *d, const struct batch_row *row);
 
-/* What effect.probe_now or effect.probe_look says of a row; borrows from it. False: it is no row.
- */
+/* What effect.probe_look says of a row; borrows from it. False: it is no row. */
 bool demand_order(const struct batch_row *row, struct sweep_order *ret);
+/* The same for effect.probe_now. False: the row was not taken for a probe. */
+bool demand_taken(const struct batch_row *row, struct sweep_order *ret);
 
 #endif

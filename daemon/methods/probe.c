@@ -217,7 +217,7 @@ row_taken(struct by_hand *s, const struct batch_row *row)
 {
 	struct sweep_order order;
 
-	if (call_answer_is(row, "probe") && demand_order(row, &order)) {
+	if (demand_taken(row, &order)) {
 		if (s->call.r) {
 			by_hand_run(s, &order);
 			return;

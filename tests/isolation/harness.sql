@@ -44,7 +44,7 @@ begin
   perform set_config('iso.stop_at', case p_place
     when 'no row seen' then 'lock_of 0'       -- begin, between its look for a row and its insert
     when 'row seen' then 'forgotten 1'        -- begin, between its look at the row and its lock
-    when 'claim seen' then 'in_scope 0'       -- complete, between its look at the row and its lock
+    when 'claim seen' then 'in_scope 0'       -- complete, probe_now: between its look at the row and its lock
     when 'rows locked' then 'forgotten 0'     -- retain, between the locks it takes and its deletes
     when 'tool looked for' then 'lock_of_business 0' -- begin_guarded, between its look for the policy and what it judges
     when 'first ten locked' then 'now 1'      -- sweep, at its first row; the next ten rows are not fetched yet
@@ -182,6 +182,18 @@ begin
   return case when cardinality(v_tasks) > 3 then (select string_agg(format('%s %s times', w, n), ', ' order by w)
       from (select split_part(t, ' ', 1) as w, count(*) as n from unnest(v_tasks) t group by 1) x)
     when cardinality(v_tasks) > 0 then array_to_string(v_tasks, ', ') else 'nothing' end;
+end
+$$;
+
+-- Somebody who waits wants a probe now.
+create function iso.probe_now(stop text default '') returns text
+language plpgsql as $$
+declare
+  v jsonb;
+begin
+  perform iso.stops_at(stop);
+  v := (select to_jsonb(n) from effect.probe_now(array[iso.id('k')], array[null], array[0]) n);
+  return concat_ws(' ', v ->> 'answer', v ->> 'in_ms', case v ->> 'answer' when 'probe' then v ->> 'probe_no' end);
 end
 $$;
 
