@@ -163,6 +163,28 @@ def first_use(a, b, cluster):
         conn.close()
 
 
+def between(cluster):
+    """The daemon is killed when the grant is committed and nothing of its answer is written."""
+    with Daemon(cluster, tools=TOOLS, env={'EFFECTD_FAULT': 'client.send:kill'}) as daemon:
+        ask = {'tool': 'hold', 'key': 'between', 'args': {'order': 'between', 'to': 'a'}, 'deadline_ms': 60000, 'request': request_id()}
+        turn = {**ask, 'tool': 'turn', 'run': 'between', 'turn': 1}
+        for params, what in ((turn, 'the turn'), (ask, 'the business key')):
+            with daemon.connect() as conn:
+                conn.send('begin', params)
+                is_(conn.recv_line(), b'', f'{what}: killed between the claim and its answer')
+            wait_until(lambda: not daemon.running(), 20, 'it is dead')
+            daemon.kill()
+            daemon.env = {}
+            daemon.start().ready()
+            with daemon.connect() as conn:
+                told = conn.call('begin', params)
+                is_((told['decision'], told['attempt']), ('run', 1), f'{what}: the same request is told its grant, and is no twin of itself')
+            daemon.kill()
+            daemon.env = {'EFFECTD_FAULT': 'client.send:kill'}
+            daemon.start()
+        is_(turn_row(cluster, 'between'), [1, 2, 0], 'which is one grant, asked for twice')
+
+
 class Asker(threading.Thread):
     """Begins key after key, each of a turn that others ask for, too; what was lost is asked again with the same request."""
 
@@ -236,5 +258,6 @@ with Cluster() as the_cluster, Daemon(the_cluster, config={'log_calls': False}, 
         racing(the_first, the_second, the_cluster)
         first_use(the_first, the_second, the_cluster)
         killed(the_first, the_second, the_cluster)
+    between(the_cluster)
     is_(the_cluster.invariants(), [], 'no invariant is hurt')
 done()
