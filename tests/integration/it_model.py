@@ -11,7 +11,9 @@ N_LIVES = rounds_of(600, 30000)
 N_TOGETHER = 100
 N_STEPS = 14
 MAX_ATTEMPTS = 3
-TOOLS = [{'name': name, 'on_error': name, 'max_attempts': MAX_ATTEMPTS, 'lease': '1h', 'escalate_after': '1d'} for name in ('unknown', 'failed', 'released')]
+ON_ERROR = {'unknown': 'unknown', 'failed': 'failed', 'released': 'released', 'again': 'unknown', 'again_released': 'released'}
+TOOLS = [{'name': name, 'on_error': on_error, 'max_attempts': MAX_ATTEMPTS, 'lease': '1h', 'escalate_after': '1d',
+          **({'on_unknown': 'retry', 'retry_window': '1d'} if 'again' in name else {})} for name, on_error in ON_ERROR.items()]
 RESULTS = [1, 'x', None, {'a': [1.5]}, 'x' * 300]
 NOBODY = '00000000-0000-4000-8000-000000000000'
 
@@ -20,13 +22,16 @@ class Effect:
     """One effect as the table of sql/transitions.tsv has it. Each verb returns what the daemon must answer, and moves on."""
 
     def __init__(self, tool, key):
-        self.tool, self.key = tool, key
+        self.tool, self.key, self.retries = tool, key, 'again' in tool
         self.effect = None
         self.state, self.attempt, self.extra = 'none', 0, 0
         self.token, self.earlier = None, []
         self.args = self.outcome = self.result = self.by = None
         self.evidence = None  # [result] of an earlier attempt that landed
         self.lost = False
+        # of a tool that retries: an earlier attempt is open beneath the newest; the newest reported failed meanwhile; who was let go
+        self.open = self.reported = False
+        self.given_back = set()
         self.resolved = []  # (verdict, attempt, state) carried out in this attempt
 
     def refuse(self, name):
@@ -34,19 +39,23 @@ class Effect:
 
     def done(self, outcome, result, by):
         self.state, self.outcome, self.result, self.by = 'done', outcome, result, by
+        self.open = self.reported = False
 
     def begin(self, args):
         if self.state != 'none' and args != self.args:
             return {'decision': 'mismatch', 'state': self.state}
         if self.state == 'done':
             return {'decision': 'replay', 'outcome': self.outcome, 'result': self.result, 'by': self.by, 'attempt': self.attempt}
-        if self.state in ('pending', 'unknown', 'escalated'):
+        spent = self.attempt >= MAX_ATTEMPTS + self.extra
+        retried = self.retries and self.state == 'unknown' and not self.reported and not spent
+        if self.state in ('pending', 'unknown', 'escalated') and not retried:
             return {'decision': {'pending': 'busy'}.get(self.state, self.state), 'attempt': self.attempt}
-        if self.attempt >= MAX_ATTEMPTS + self.extra:
+        if spent:
             return {'decision': 'exhausted', 'budget': 'key', 'max': MAX_ATTEMPTS + self.extra}
         self.state, self.args, self.attempt = 'pending', args, self.attempt + 1
         self.resolved = []
-        return {'decision': 'run', 'attempt': self.attempt, 'on_error': self.tool}
+        self.open = retried
+        return {'decision': 'run', 'attempt': self.attempt, 'on_error': ON_ERROR[self.tool]}
 
     def granted(self, answer):
         if self.token:
@@ -58,9 +67,9 @@ class Effect:
             return self.refuse('not_owner')
         if outcome == 'error':
             if self.tool != 'failed':
-                return self.release(who) if self.tool == 'released' else self.unknown(who)
+                return self.release(who) if ON_ERROR[self.tool] == 'released' else self.unknown(who)
             outcome = 'failed'
-        if who == 'earlier':
+        if who == 'earlier' and not (self.retries and outcome == 'succeeded'):
             if outcome == 'succeeded' and self.state != 'done':
                 self.evidence = self.evidence or [result]
                 self.state = 'escalated'
@@ -72,12 +81,21 @@ class Effect:
         if self.evidence and outcome == 'failed':
             self.done('succeeded', self.evidence[0], 'caller')
             return self.refuse('conflict')
+        if self.open and outcome == 'failed':
+            already, self.reported = self.reported, True
+            self.state, self.lost = 'unknown', False
+            return {'state': 'unknown', 'outcome': 'failed', 'already': already}
         self.done(outcome, result, 'caller')
         return {'state': 'done', 'outcome': outcome, 'already': False}
 
     def release(self, who):
         if who != 'last':
             return self.refuse('not_owner')
+        if self.open and (self.state == 'pending' or (self.state == 'unknown' and self.lost)):
+            already = self.attempt in self.given_back
+            self.given_back.add(self.attempt)
+            self.state, self.lost = 'unknown', True
+            return {'state': 'unknown', 'already': already}
         if self.state == 'pending' or (self.state == 'unknown' and self.lost):
             self.state = 'released'
             return {'state': 'released', 'already': False}
@@ -111,7 +129,7 @@ class Effect:
             return self.refuse('conflict')
         if verdict == 'absent' and (self.state in ('unknown', 'escalated') and not self.evidence or self.state == 'released' and spent):
             self.extra += spent
-            self.state = 'released'
+            self.state, self.open, self.reported = 'released', False, False
         elif (verdict != 'absent' and self.state in ('unknown', 'escalated')) or (
                 verdict == 'landed' and (self.state == 'released' or self.state == 'done' and self.outcome == 'failed')):
             self.done('succeeded' if verdict == 'landed' else 'failed', result, 'operator')
@@ -125,7 +143,7 @@ class Life:
     """An effect of the model beside the daemon's, and what was done to it."""
 
     def __init__(self, number, daemon):
-        self.model = Effect(random.choice(TOOLS)['name'], f'life {number}')
+        self.model = Effect(random.choice(list(ON_ERROR)), f'life {number}')
         self.daemon = daemon
         self.bound = None  # the connection of the newest claim, if it is one of its own
         self.story = []
@@ -180,7 +198,7 @@ def bind_again(lives, daemon):
     """Some that would run next are begun on a connection of their own, which may close later."""
     for life in lives:
         m = life.model
-        if m.state in ('none', 'released') and m.attempt < MAX_ATTEMPTS + m.extra and random.random() < 0.3:
+        if (m.state in ('none', 'released') or (m.retries and m.state == 'unknown' and not m.reported)) and m.attempt < MAX_ATTEMPTS + m.extra and random.random() < 0.3:
             conn = daemon.connect()
             want = m.begin(m.args or {'n': 1})
             life.story.append(('begin, bound', want))
