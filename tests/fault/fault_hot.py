@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Hot keys: 16 clients over 1,000 keys, wrappers of every kind, an operator, a provider that refuses now and then and whose probe
-knows nothing now and then, one daemon and two. The clients' logs and the provider's own books say whether it was right."""
+knows nothing now and then, one daemon and two; and with retries, where the provider takes calls with one key for one. The clients' logs and the provider's own books say whether it was right."""
 import json
 import os
 import random
@@ -21,6 +21,10 @@ LEASE_MS = 1000    # the least
 LATE_S = 1.5       # a late record comes so long after its effect: behind the lease's end
 ABSENT_NEEDED = 2
 SECONDS = rounds_of(7.5, 60)  # of a round
+WINDOW_S = 2
+RETRY = {'on_unknown': 'retry', 'retry_window': f'{WINDOW_S}s'}
+# the last grant of a window, with a lease that was extended, and a little more: later than that a call does it again
+MEMORY_S = WINDOW_S + 3 * LEASE_MS / 1000 + 1
 
 # It runs hundreds of times a second for all of us: nothing in it but what the shell itself can do. It never lies: it looks at
 # the provider's book, or says in one of four ways that it does not know.
@@ -55,9 +59,11 @@ fi
 class HotProvider(Provider):
     """Refuses some effects for good. Beside its book, a file for each effect, for a probe that must be quick."""
 
-    def __init__(self, source):
+    def __init__(self, source, memory_s=0):
         super().__init__()
-        self.random = source
+        self.random, self.memory_s = source, memory_s
+        self.first = {}  # key: (when it was performed, receipt)
+        self.n_again = 0
         self.refusals = {}
         self.n_refused = 0
         for name in ('done', 'refused'):
@@ -82,8 +88,13 @@ class HotProvider(Provider):
                 self._file('refused', key, self.refusals[key])
             if key in self.refusals:
                 return 'refused', self.refusals[key]
+            when, receipt = self.first.get(key, (0, None))
+            if receipt and time.monotonic() < when + self.memory_s:
+                self.n_again += 1
+                return 'landed', receipt
             self.n += 1
             receipt = f'{{"receipt":{self.n},"b":1.0,"a":1e2,"t":"\\u003c{self.n}"}}'
+            self.first[key] = time.monotonic(), receipt
             # in this order: while the file is not there yet, the lease of whoever performs still is
             with open(self.book_path, 'ab') as book:
                 book.write(f'{key} {receipt}\n'.encode())
@@ -152,7 +163,8 @@ class Hot(Client):
     def record(self, claim, outcome, text):
         """A failure that somebody else decided already is agreed to: theirs is the result that stands."""
         answer, _, _ = self.until_told('complete', {**claim, 'outcome': outcome}, text)
-        agreed = outcome == 'failed' and answer.get('result', {}).get('already')
+        told = answer.get('result', {})
+        agreed = outcome == 'failed' and told.get('already') and told['state'] == 'done'
         self.world.log.add(self.number, 'agreed' if agreed else 'recorded', effect=claim['effect'], outcome=outcome, result=text, answer=answer)
 
     # -- begin
@@ -406,11 +418,13 @@ def check_known(entries, verdicts):
         runs[(effect, attempt)] = told['token']
 
 
-def findings_of(world):
+def findings_of(world, retries):
     entries = world.log.entries
     # what check() says of failures is for a provider that never refuses
     plain = [f for f in check(entries, world.provider.book()) if 'a failure of' not in f]
-    return plain + list(check_agreed(entries)) + list(check_failures(entries, world.provider)) + list(check_known(entries, world.provider.verdicts()))
+    more = list(check_agreed(entries)) + list(check_failures(entries, world.provider))
+    # who retries runs though nobody knows: the book is what judges that
+    return plain + more + ([] if retries else list(check_known(entries, world.provider.verdicts())))
 
 
 def tell_story(entries, finding, cluster):
@@ -455,10 +469,10 @@ def planted():
     like(str(list(check_failures([replay], provider))), 'was performed', 'but not for what was performed')
 
 
-def round_of(name, cluster, n_daemons, the_seed):
-    provider = HotProvider(random.Random(f'{the_seed} provider {name}'))
+def round_of(name, cluster, n_daemons, the_seed, retries=False):
+    provider = HotProvider(random.Random(f'{the_seed} provider {name}'), MEMORY_S if retries else 0)
     policy = provider.policy(lease=f'{LEASE_MS}ms', settle='200ms', absent_needed=ABSENT_NEEDED, probe_backoff=['100ms', '300ms'],
-                             escalate_after='3s')
+                             escalate_after='3s', **(RETRY if retries else {}))
     daemons = [Daemon(cluster, config={'log_calls': False, 'sweep_interval': '200ms'}, tools=policy) for _ in range(n_daemons)]
     for daemon in daemons:
         daemon.ready()
@@ -477,12 +491,16 @@ def round_of(name, cluster, n_daemons, the_seed):
     for daemon in daemons:
         is_(daemon.grep(' (err|error) '), [], f'{name}: no error in the log of a daemon')
         is_(daemon.stop(), 0, f'{name}: and its end is orderly')
-    findings = findings_of(world)
-    is_(findings[:5], [], f'{name}: no effect twice, no record lost or altered, one holder of an attempt, run only after known not landed')
+    findings = findings_of(world, retries)
+    is_(findings[:5], [], f'{name}: no effect twice, no record lost or altered, one holder of an attempt, ' +
+        ('whoever ran again' if retries else 'run only after known not landed'))
     if findings:
         tell_story(world.log.entries, findings[0], cluster)
     ok(set(Hot.FATES) <= set(world.counts), f'{name}: each kind of wrapper was at it', set(Hot.FATES) - set(world.counts))
     wanted = {'begin run', 'begin replay', 'begin busy', 'begin unknown', 'begin mismatch', 'complete done', 'release released'}
+    if retries:
+        wanted |= {'release unknown', 'complete unknown'}
+        ok(provider.n_again > 20, f'{name}: {provider.n_again} calls were taken for an earlier one', provider.n_again)
     ok(wanted <= set(tally), f'{name}: each answer was given', wanted - set(tally))
     is_(cluster.invariants(), [], f'{name}: no invariant is hurt')
     is_(cluster.psql("select count(*) from effect.ledger where state in ('pending', 'unknown', 'escalated')"), '0', f'{name}: nothing is open')
@@ -493,4 +511,5 @@ planted()
 with Cluster() as the_cluster:
     round_of('one daemon', the_cluster, 1, base_seed)
     round_of('two daemons', the_cluster, 2, base_seed)
+    round_of('retries', the_cluster, 2, base_seed, retries=True)
 done()
