@@ -4,11 +4,13 @@ select no_plan();
 select diag('seed 0.7');
 select effect_test.tool('hasty',
   '{"settle": "1ms", "absent_needed": 1, "max_attempts": 1000000, "probe_backoff": ["1ms"], "probe_timeout": "1ms", "escalate_after": "300ms", "hold_max": "1s"}') \gset
+select effect_test.tool('restless', '{"settle": "1ms", "absent_needed": 1, "max_attempts": 1000000, "probe_backoff": ["1ms"], "probe_timeout": "1ms", "escalate_after": "300ms",
+  "on_unknown": "retry", "retry_window": "100ms"}') \gset
 create table effect_test.told (id bigint generated always as identity, worker int, message text, key text, token uuid,
   attempt int, answer text);
 create table effect_test.mine (worker int, key text, token uuid, attempt int);
 
-create procedure effect_test.worker(p_worker int, p_n int) language plpgsql as $$
+create procedure effect_test.worker(p_tool text, p_worker int, p_n int) language plpgsql as $$
 declare
   v_keys text[];
   v_entries jsonb;
@@ -39,13 +41,13 @@ begin
         from (select * from effect.ledger where state = 'escalated' and evidence is null limit 2) l having count(*) > 0));
     else
       -- three keys, in an order of the worker's own
-      v_keys := array(select 'k' || k from generate_series(1, 60) k order by random() limit 3);
-      v_entries := case when v_message = 'begin' then (select jsonb_agg(jsonb_build_object('key', k, 'tool', 'hasty', 'token',
+      v_keys := array(select left(p_tool, 1) || k from generate_series(1, 60) k order by random() limit 3);
+      v_entries := case when v_message = 'begin' then (select jsonb_agg(jsonb_build_object('key', k, 'tool', p_tool, 'token',
         gen_random_uuid(), 'lease_ms', 1 + (random() * 40)::int,
           'within_ms', 60000)) from unnest(v_keys) k)
-        else (select jsonb_agg(jsonb_build_object('key', m.key, 'tool', 'hasty', 'token', m.token, 'result', '1',
+        else (select jsonb_agg(jsonb_build_object('key', m.key, 'tool', p_tool, 'token', m.token, 'result', '1',
           'outcome', case when random() < 0.02 then 'succeeded' else 'error' end))
-            from (select * from effect_test.mine where worker = p_worker order by random() limit 3) m) end;
+            from (select * from effect_test.mine where worker = p_worker and key ~ ('^' || left(p_tool, 1)) order by random() limit 3) m) end;
       continue when v_entries is null;
       if v_message = 'complete' and random() < 0.7 then
         continue;
@@ -63,13 +65,13 @@ begin
   end loop;
 end
 $$;
-create function pg_temp.go() returns table (said text) language plpgsql as $$
+create function pg_temp.go(p_tool text) returns table (said text) language plpgsql as $$
 begin
   for i in 1 .. 8 loop
     perform dblink_connect('w' || i,
       format('host=%s dbname=%s user=postgres options=''-c effect_test.now= -c client_min_messages=warning''',
       current_setting('unix_socket_directories'), current_database()));
-    perform dblink_send_query('w' || i, format('call effect_test.worker(%s, 300)', i));
+    perform dblink_send_query('w' || i, format('call effect_test.worker(%L, %s, 300)', p_tool, i));
   end loop;
   for i in 1 .. 8 loop
     begin
@@ -78,19 +80,26 @@ begin
     exception when others then
       said := sqlerrm;
     end;
+    perform dblink_disconnect('w' || i);
     return next;
   end loop;
 end
 $$;
-select is(said, 'CALL OK', 'a worker ends without an error') from pg_temp.go();
+select is(said, 'CALL OK', 'a worker ends without an error') from pg_temp.go('hasty');
+select is(said, 'CALL OK', 'nor does one whose tool retries') from pg_temp.go('restless');
 select diag(format('%s %s', message, string_agg(format('%s %s', answer, n), ', ' order by answer)))
   from (select message, answer, count(*) as n from effect_test.told group by 1, 2) x group by message order by 1;
 select cmp_ok((select count(*) from effect_test.told where answer = 'run'), '>', 100::bigint, 'many a run was told');
 select cmp_ok((select count(distinct answer) from effect_test.told where message = 'begin'), '>=', 4::bigint, 'rows went many ways');
 select is_empty($$ select key, attempt, count(*) from effect_test.told where message = 'begin' and answer = 'run' group by 1, 2 having count(*) > 1 $$,
   'no attempt was told twice');
-select is_empty($$ select g.effect, g.attempt from effect.event g where g.kind = 'granted' and not exists (select from effect.event r where r.effect = g.effect and r.attempt = g.attempt - 1
+select is_empty($$ select g.effect, g.attempt from effect.event g where g.kind = 'granted' and g.reason is null and not exists (select from effect.event r where r.effect = g.effect and r.attempt = g.attempt - 1
   and r.id < g.id and r.kind in ('released', 'resolved', 'not_told')) $$, 'each next attempt was granted after the former one was known not to have landed');
+select cmp_ok((select count(*) from effect.event where kind = 'granted' and reason like 'retry%'), '>', 20::bigint, 'or is a retry');
+select is_empty($$ select l.key from effect.event g join effect.ledger l on l.id = g.effect where g.kind = 'granted' and g.reason like 'retry%'
+  and l.key !~ '^r' $$, 'of a tool that retries, and of no other');
+select is_empty($$ select g.effect, g.attempt from effect.event g where g.kind = 'granted' and g.reason like 'retry%' and exists (select from effect.event r
+  where r.effect = g.effect and r.attempt < g.attempt and r.id < g.id and r.kind = 'late' and r.outcome = 'succeeded') $$, 'and never after a success');
 select is_empty($$ select t.key, t.attempt from effect_test.told t join effect.ledger l on l.key = t.key where t.message = 'begin' and t.answer = 'run' and t.attempt > l.attempt $$,
   'no grant was lost');
 select is_empty($$ select key from effect_test.told where answer is null $$, 'each entry was answered');
