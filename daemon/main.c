@@ -327,7 +327,7 @@ static void
 main_drain_over_cb(void *arg)
 {
 	(void)arg;
-	log_warn("stop", "requests are still in flight, stopping all the same");
+	log_warn("stop", "requests or notices are still in flight, stopping all the same");
 	phase = STOPPED;
 	loop_stop();
 }
@@ -354,7 +354,7 @@ main_drain_look(void)
 	 * was told so. */
 	bool idle = batch_in_flight() == 0 && (batch_queued() == 0 || !pgpool_status()->up);
 
-	if (phase == DRAINING && client_idle() && idle) {
+	if (phase == DRAINING && client_idle() && sweeper_idle() && idle) {
 		phase = FLUSHING;
 		upkeep_stop();
 		upkeep_flush();
@@ -420,6 +420,7 @@ main_tear_down(void)
 	loop_timer_free(drain_timer);
 	drain_timer = NULL;
 	sweeper_stop();
+	sweeper_kill();
 	upkeep_stop();
 	client_close_all();
 	server_stop();

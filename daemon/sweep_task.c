@@ -549,10 +549,28 @@ sweep_task_stop(void)
 		next = TAILQ_NEXT(t, link);
 		if (t->probe)
 			probe_cancel(t->probe);
-		if (t->notify)
-			notify_cancel(t->notify);
-		if (t->state == TASK_WAITS || t->state == TASK_RUNS) {
+		if (t->state == TASK_WAITS || (t->state == TASK_RUNS && !t->notify)) {
 			task_answer(t, ERR_UNAVAILABLE, NULL);
+			task_end(t);
+		}
+	}
+}
+
+bool
+sweep_task_idle(void)
+{
+	return tasks_n(TASK_NOTICE, TASK_RUNS) == 0;
+}
+
+void
+sweep_task_kill(void)
+{
+	struct task *t, *next;
+
+	for (t = TAILQ_FIRST(&tasks); t; t = next) {
+		next = TAILQ_NEXT(t, link);
+		if (t->notify) {
+			notify_cancel(t->notify);
 			task_end(t);
 		}
 	}

@@ -63,7 +63,12 @@ bool sweep_task_tool_room(const char *ns, const char *tool);
 unsigned sweep_task_probe_room(void);
 /* Is no notice waiting for room? */
 bool sweep_task_notify_room(void);
-/* Ends what runs, without a word to the ledger, and starts nothing more. */
+/* Ends probes without a word to the ledger, and starts nothing more. Notices under way go on:
+ * somebody may have been told already, and would be told again. */
 void sweep_task_stop(void);
+/* Is no notice under way? */
+bool sweep_task_idle(void);
+/* Ends them, too. */
+void sweep_task_kill(void);
 
 #endif

@@ -323,3 +323,15 @@ sweeper_stop(void)
 	sweep_task_stop();
 	breaker_free();
 }
+
+bool
+sweeper_idle(void)
+{
+	return sweep_task_idle();
+}
+
+void
+sweeper_kill(void)
+{
+	sweep_task_kill();
+}

@@ -14,9 +14,13 @@ void sweeper_start(const struct config *config);
  * until the next call has returned. */
 void sweeper_use(struct tool_set *tools);
 /*
- * No more sweeps; probes and notices under way are ended, and their rows are due again by
- * themselves. Verdicts that are with the ledger end by themselves.
+ * No more sweeps; probes under way are ended, and their rows are due again by themselves. Verdicts
+ * that are with the ledger end by themselves, and so do notices: see sweeper_idle().
  */
 void sweeper_stop(void);
+/* After sweeper_stop(): is every notice that was under way at its end? */
+bool sweeper_idle(void);
+/* Ends them without a word to the ledger: they will be sent again. */
+void sweeper_kill(void);
 
 #endif

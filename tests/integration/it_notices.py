@@ -3,6 +3,7 @@
 id until it is taken, whatever becomes of its sender or its notifier; then reminders, each with an id of its own, at
 intervals that grow. Case 90. The ledger's clock is moved, as test builds may."""
 import json
+import signal
 import subprocess
 
 from harness import *
@@ -16,7 +17,7 @@ N_ROWS = 60
 
 
 def ask_people(conn, key):
-    run = claim(conn, key, 'people', args={'order': 7, 'card': '4111'})
+    run = claim(conn, key, 'people', args={'order': 7, 'card': '4111 1111 1111'})
     conn.call('unknown', **own_ids(run), reason='gateway time-out')
     return run['effect']
 
@@ -50,7 +51,7 @@ def once(daemons, conn):
     is_(len({line['id'] for line in asked}), N_ROWS, 'each by an id of its own')
     lines = [line for daemon in daemons for line in daemon.grep('event=notified .*taken=yes')]
     is_(len(lines), N_ROWS, 'and logged once')
-    ok(not any('4111' in json.dumps(line) or '/order' in json.dumps(line) for line in asked), 'none with a word of what the tool was called with')
+    ok(not any('4111 1111' in json.dumps(line) or '/order' in json.dumps(line) for line in asked), 'none with a word of what the tool was called with')
     rows = [conn.call('get', effect=effect) for effect in effects[:5]]
     is_([[event['reason'] for event in row['events'] if event['kind'] == 'notified'] for row in rows], [['the first notice']] * 5, 'one event each')
 
@@ -128,6 +129,37 @@ def killed(daemon, other, clock):
         daemon.ready()
 
 
+def stopped(daemon, clock):
+    """An orderly stop is no crash: a notifier that runs has its time, and nobody is told twice; one that hangs does not hold it up."""
+    TOLD.play('while ! [ -e {dir}/go ]; do sleep 0.05; done')
+    with daemon.connect() as conn:
+        effect = ask_people(conn, 'stopped')
+        TOLD.wait_asked(1, effect)
+    daemon.signal(signal.SIGTERM)
+    daemon.wait_log('event=stop ')
+    with open(TOLD.dir + '/go', 'w', encoding='ascii'):
+        pass
+    is_(daemon.wait(), 0, 'a stop waits for a notifier that runs')
+    daemon.start()
+    with daemon.ready().connect() as conn:
+        is_(len(notified(conn, effect)), 1, 'and for its word')
+        clock.on(CLAIM_S)
+        wait_notified(conn, ask_people(conn, 'after the stop'))
+        is_(len(TOLD.asked(effect)), 1, 'so that nobody is told twice')
+        TOLD.play('case "$line" in *\'"key":"held up"\'*) exec sleep 3600 ;; esac')
+        held_up = ask_people(conn, 'held up')
+        TOLD.wait_asked(1, held_up)
+    n_lines = len(daemon.log())
+    is_(daemon.stop(), 0, 'one that hangs holds up no stop')
+    ok(daemon.grep('notices are still in flight', n_lines), 'which says so')
+    TOLD.play('exit 0')
+    daemon.start()
+    with daemon.ready().connect() as conn:
+        clock.on(CLAIM_S)
+        wait_notified(conn, held_up)
+        is_(len({line['id'] for line in TOLD.asked(held_up)}), 1, 'and is asked again under the same id')
+
+
 def hangs(daemon, conn):
     """A notifier that hangs is nobody else's trouble."""
     TOLD.play('case "$line" in *\'"key":"hangs"\'*) exec sleep 3600 ;; esac')
@@ -170,6 +202,7 @@ with Cluster() as the_cluster, Daemon(the_cluster, config=CONFIG, tools=TOOLS).r
             reminders(the_conn, the_clock, *refused(the_conn, the_clock))
         killed(one, two, the_clock)
         two.stop()
+        stopped(one, the_clock)
         with one.connect() as the_conn:
             hangs(one, the_conn)
     is_(the_cluster.invariants(), [], 'no invariant is hurt')
