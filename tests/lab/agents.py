@@ -29,6 +29,10 @@ class Died(Exception):
     """The worker's process is gone."""
 
 
+class TooLate(Exception):
+    """The grant is older than its lease: the call must not be made."""
+
+
 class Escalated(Exception):
     """A person must decide: the run stops here."""
 
@@ -63,17 +67,16 @@ class Worker:
         self.provider = None
         self.ledger = Ledger(agents.socket, agents.clock) if agents.socket else None
 
-    async def pay(self, payment, weather):
+    async def pay(self, payment, weather, until=None):
         """One call of the provider as this worker sees it: the receipt, or None where it does not know."""
         agents = self.agents
-        agents.tally.attempts += 1
-        if not self.provider or self.provider.transport.is_closing():
-            self.provider = await Lines.open(agents.provider_path)
+        await self.reach_provider()
         timeout_s = agents.clock.s(agents.setting.timeout_ms)
         if weather.request_lost:
+            agents.tally.attempts += 1
             await asyncio.sleep(timeout_s)
             return None
-        future = self.post(payment, weather)
+        future = self.post(payment, weather, until)
         if not weather.in_time:
             await asyncio.sleep(timeout_s)
             future.cancel()
@@ -82,7 +85,15 @@ class Worker:
         agents.tally.replays += answer.get('replayed', False)
         return answer.get('receipt')
 
-    def post(self, payment, weather):
+    async def reach_provider(self):
+        if not self.provider or self.provider.transport.is_closing():
+            self.provider = await Lines.open(self.agents.provider_path)
+
+    def post(self, payment, weather, until=None):
+        """Sends it, now: nothing may come between the look at the clock and this."""
+        if until and time.monotonic() > until:
+            raise TooLate
+        self.agents.tally.attempts += 1
         return self.provider.send({**payment, 'work_s': self.agents.clock.s(weather.work_ms),
                                    **({'lose': True} if weather.reply_lost else {})})
 
@@ -173,44 +184,33 @@ class Action:
                 return receipt
         return None
 
-    async def attempt(self, worker, payment):
-        """Calls the provider, and may die around it."""
+    async def attempt(self, worker, payment, until=None):
+        """Calls the provider, not later than `until`, and may die around it."""
         weather = Weather.draw(self.agents.setting, self.chance)
         await self.dies(worker, 'before')
         if self.death == 'during':
-            if not worker.provider or worker.provider.transport.is_closing():
-                worker.provider = await Lines.open(self.agents.provider_path)
-            self.agents.tally.attempts += 1
-            worker.post(payment, weather)
+            await worker.reach_provider()
+            worker.post(payment, weather, until)
             await asyncio.sleep(0)  # what was written before the end is on its way
             await self.dies(worker, 'during')
-        receipt = await worker.pay(payment, weather)
+        receipt = await worker.pay(payment, weather, until)
         if not self.agents.socket:
             await self.dies(worker, 'recorded')
         await self.dies(worker, 'after')
         return receipt
 
     async def call_guarded(self, worker, call_id):
-        agents, tally = self.agents, self.agents.tally
-        run, step = self.number // 4, self.number % 4
-        for n in range(1 + agents.setting.retries):
-            params = {'tool': 'pay', 'args': {'order': self.order, 'amount': '12.50', 'memo': self.memo}, 'run': f'run-{run}',
-                      'step': step, 'call': call_id, 'owner': worker.name, 'request': Ledger.request_id(self.chance),
-                      'wait_ms': round(agents.clock.s(PATIENCE_MS) * 1000), **({'bind': True} if worker.binds else {})}
-            tally.asked += 1
-            if self.death == 'asking':
-                await worker.ledger.send('begin', params)
-                await asyncio.sleep(0)
-                await self.dies(worker, 'asking')
-            told, error, sent_at = await worker.ledger.ask('begin', params)
-            if error:
-                raise Fault(f'begin of {self.order} was told {error}')
+        tally = self.agents.tally
+        for n in range(1 + self.agents.setting.retries):
+            told, sent_at = await self.begin(worker, call_id)
             if told['decision'] == 'run':
-                if time.monotonic() > sent_at + (told['lease_ms'] + told.get('waited_ms', 0)) / 1000:
+                try:
+                    receipt = await self.attempt(worker, self.payment(reference=told['provider_key']),
+                                                 sent_at + (told['lease_ms'] + told.get('waited_ms', 0)) / 1000)
+                except TooLate:
                     tally.too_late += 1
                     await self.tell(worker, 'release', told, reason='the grant came too late, nothing was sent')
                     continue
-                receipt = await self.attempt(worker, self.payment(reference=told['provider_key']))
                 if receipt:
                     await self.tell(worker, 'complete', told, result=receipt)
                     await self.dies(worker, 'recorded')
@@ -230,6 +230,22 @@ class Action:
                 raise Fault(f'begin of {self.order} was told {told}')
         return None
 
+    async def begin(self, worker, call_id):
+        """(what it is told, when that was asked)"""
+        agents = self.agents
+        params = {'tool': 'pay', 'args': {'order': self.order, 'amount': '12.50', 'memo': self.memo}, 'run': f'run-{self.number // 4}',
+                  'step': self.number % 4, 'call': call_id, 'owner': worker.name, 'request': Ledger.request_id(self.chance),
+                  'wait_ms': round(agents.clock.s(PATIENCE_MS) * 1000), **({'bind': True} if worker.binds else {})}
+        agents.tally.asked += 1
+        if self.death == 'asking':
+            await worker.ledger.send('begin', params)
+            await asyncio.sleep(0)
+            await self.dies(worker, 'asking')
+        told, error, sent_at = await worker.ledger.ask('begin', params)
+        if error:
+            raise Fault(f'begin of {self.order} was told {error}')
+        return told, sent_at
+
     def pause_s(self, told):
         """Until it is worth asking again: shortly behind the next probe. The daemon's own least pauses are meant for the field's time."""
         least_s, until_probe_s = self.agents.clock.s(told['retry_after_ms']), 0
@@ -239,8 +255,9 @@ class Action:
         return min(max(least_s, until_probe_s), self.agents.clock.s(PATIENCE_MS))
 
     async def tell(self, worker, method, claim, **more):
+        """What came of it. Who stood still for so long that his attempt was settled without him, is told so; only a result must be taken."""
         _, error, _ = await worker.ledger.ask(method, {'effect': claim['effect'], 'token': claim['token'], **more})
-        if error:
+        if error and (method == 'complete' or error['data']['name'] not in ('not_owner', 'conflict')):
             raise Fault(f'{method} of {self.order}, attempt {claim["attempt"]}, was told {error}')
 
 
