@@ -10,8 +10,8 @@ WIDTH, MARGIN = 960, 40
 BAR_HEIGHT, BAR_STEP, BAR_LEFT, BAR_RIGHT = 26, 38, 150, 110
 GRID_COLUMNS_LEAST, CELL_MOST = 50, 14
 COLOURS = {'actions': '#5b6b7b', 'attempts': '#8a9bab', 'executions': '#2f7d5b', 'duplicates': '#c0392b', 'replays': '#3b6fb6',
-           'once': '#2f7d5b', 'twice': '#c0392b', 'open': '#d99a1c', 'lost': '#111111'}
-FATES = {'once': 'paid once', 'twice': 'paid more than once', 'open': 'open: a person must decide', 'lost': 'lost: not paid, and nobody asks'}
+           'once': '#a9cdbb', 'twice': '#c0392b', 'open': '#d99a1c', 'lost': '#111111'}
+FATES = {'once': 'paid once', 'twice': 'paid more than once', 'open': 'open: a person must decide', 'lost': 'lost: not paid, not open'}
 
 
 def text(x, y, words, size=14, colour='#222222', anchor='start', weight='normal'):
