@@ -20,7 +20,7 @@ TOOLS = [{'name': 't', 'max_attempts': 2, 'escalate_after': '1s', 'lease': '1s',
          {'name': 'read', 'class': 'read'}, {'name': 'final', 'on_error': 'failed', 'result_max': 20, 'escalate_after': '0s'}, PROBE.policy('asks')]
 MEMBERS = {'begin': 'tool key args namespace run step turn call owner request lease_ms wait_ms deadline_ms bind again', 'key': 'tool key args namespace run step turn',
            'complete': 'effect token outcome result omitted', 'release': 'effect token reason', 'unknown': 'effect token reason', 'extend': 'effect token lease_ms',
-           'get': 'effect tool key args run step events', 'list': 'state tool namespace key_prefix older_than_ms limit cursor',
+           'get': 'effect tool key args run step events', 'list': 'state tool namespace key_prefix older_than_ms limit cursor incidents',
            'resolve': 'effect verdict reason attempt state result evidence', 'probe': 'effect tool apply', 'tools': '', 'info': ''}
 NEEDED = {'begin': 'tool key', 'key': 'tool key', 'complete': 'effect token', 'release': 'effect token', 'unknown': 'effect token', 'extend': 'effect token',
           'get': 'effect', 'resolve': 'effect verdict reason attempt state', 'probe': 'effect'}
@@ -32,7 +32,8 @@ GOOD = {
     'wait_ms': ['0', '50', '300'], 'deadline_ms': ['1', '100', '5000'], 'bind': ['true', 'false'], 'again': ['"because"'], 'outcome': ['"succeeded"', '"failed"', '"error"'],
     'result': ['1', '"x"', '{"c":1.50}', '[1e400,"\\ud800","\\u0000"]', '"' + 'y' * 100 + '"', '{"a":1,"a":2}', '[' * 200 + ']' * 200],
     'omitted': ['{"bytes":5,"sha256":"' + 'ab' * 32 + '"}'], 'reason': ['"why"'], 'events': ['0', '5', '1000'], 'state': ['"pending"', '"unknown"', '"escalated"', '"released"', '"done"'],
-    'key_prefix': ['"k"'], 'older_than_ms': ['0', '1000'], 'limit': ['1', '1000'], 'cursor': ['"0006617a363bc853-05b65941-e5ba-8ca6-825a-ee292e947c4c"'],
+    'key_prefix': ['"k"'], 'older_than_ms': ['0', '1000'], 'limit': ['1', '1000'], 'cursor': ['"0006617a363bc853-05b65941-e5ba-8ca6-825a-ee292e947c4c"', '"0006617a363bc853-0000000000000007"'],
+    'incidents': ['true', 'false'],
     'apply': ['true', 'false'], 'verdict': ['"landed"', '"failed"', '"absent"'], 'attempt': ['1', '2'], 'evidence': ['"seen"'],
 }
 FRAMES = ['', ' ', '[]', '{}', 'null', '{"jsonrpc":"2.0"', '\ufeff{}', '[{"jsonrpc":"2.0","id":1,"method":"info"}]', '{"jsonrpc":"2.0","method":"begin","params":{"tool":"t","key":"silent"}}']

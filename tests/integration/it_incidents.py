@@ -149,6 +149,21 @@ def by_effectctl(daemon, conn):
     is_(daemon.ctl('list', '--incidents=x').returncode, 64, 'it takes no value')
 
 
+def takes_long(cluster, daemon, conn):
+    """A list that takes longer than a statement may is told so, and stands in nobody's way."""
+    for name in ('incidents', 'list'):
+        body = cluster.psql(f"select pg_get_functiondef(oid) from pg_proc where proname = '{name}' and pronamespace = 'effect'::regnamespace")
+        cluster.psql(body.replace('  return query', '  perform pg_sleep(60);\n  return query', 1))
+        with daemon.connect() as other:
+            id_ = other.send('list', incidents=name == 'incidents')
+            is_({conn.call('begin', tool='t', key=f'beside {name} {at}')['decision'] for at in range(20)}, {'run'}, f'{name}: while it runs others are served')
+            error = other.recv(id_, timeout_s=60)['error']
+            is_((error['code'], error['data']['name']), (-32006, 'overloaded'), f'{name}: a statement beyond its time is overloaded')
+            is_(other.call('begin', tool='t', key=f'after {name}')['decision'], 'run', 'and its connection goes on')
+        cluster.psql(body)
+        ok(conn.call('list', incidents=name == 'incidents')['incidents' if name == 'incidents' else 'effects'], 'as does the next list')
+
+
 CONFIG = 'sweep_interval = "50ms"\n'
 seed()
 with Cluster() as the_cluster, Daemon(the_cluster, config=CONFIG, tools=TOOLS) as the_daemon:
@@ -159,5 +174,6 @@ with Cluster() as the_cluster, Daemon(the_cluster, config=CONFIG, tools=TOOLS) a
         pages(the_conn)
         foreign(the_cluster, the_conn)
         by_effectctl(the_daemon, the_conn)
+        takes_long(the_cluster, the_daemon, the_conn)
     is_(the_cluster.invariants(), [], 'no invariant is hurt')
 done()
