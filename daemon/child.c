@@ -437,8 +437,8 @@ child_stop(void)
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): LIST_REMOVE took the freed one out */
 		if (!c->reported)
 			child_kill(c);
-		waitpid(c->reaped ? -c->pid : c->pid, NULL,
-		    WNOHANG); /* one that cannot die now must not hold us */
+		/* one that cannot die now must not hold us */
+		waitpid(c->reaped ? -c->pid : c->pid, NULL, WNOHANG);
 		LIST_REMOVE(c, link);
 		free(c);
 	}

@@ -76,7 +76,7 @@ walk_follow(struct walk *w)
 		return walk_errno(w, ELOOP);
 	if (snprintf(left, sizeof left, "%s/%s", target, w->left) >= (int)sizeof left)
 		return walk_errno(w, ENAMETOOLONG);
-	strcpy(w->left, left);
+	memcpy(w->left, left, strlen(left) + 1);
 	*strrchr(w->at, '/') = '\0';
 	if (target[0] == '/')
 		w->at[0] = '\0';
