@@ -8,6 +8,7 @@
 
 #include "alloc.h"
 #include "buf.h"
+#include "conninfo.h"
 #include "limits.h"
 #include "text.h"
 
@@ -311,22 +312,13 @@ print_conninfo(const char *conninfo, FILE *out)
 {
 	PQconninfoOption *parts, *o;
 	struct buf masked = {0};
-	const char *p;
 
 	parts = PQconninfoParse(conninfo, NULL);
 	assert(parts != NULL);
-	for (o = parts; o->keyword != NULL; o++) {
-		if (o->val == NULL)
-			continue;
-		buf_printf(&masked, "%s%s='", masked.len == 0 ? "" : " ", o->keyword);
-		for (p = strstr(o->keyword, "password") != NULL ? "********" : o->val; *p != '\0';
-		     p++) {
-			if (*p == '\'' || *p == '\\')
-				buf_add_char(&masked, '\\');
-			buf_add_char(&masked, *p);
-		}
-		buf_add_char(&masked, '\'');
-	}
+	for (o = parts; o->keyword != NULL; o++)
+		if (o->val != NULL)
+			conninfo_add(&masked, o->keyword,
+			    strstr(o->keyword, "password") != NULL ? "********" : o->val);
 	PQconninfoFree(parts);
 	/* a bare "postgres://" says nothing; as the database it may not become empty */
 	config_value_print_string(masked.len == 0 ? conninfo : buf_str(&masked), out);

@@ -4,6 +4,7 @@
  */
 #include "pgconn_hosts.h"
 #include "alloc.h"
+#include "conninfo.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -11,35 +12,6 @@
 #include <string.h>
 
 #define OPTIONS_MAX 64
-
-/* The i-th part of a comma-separated list, or the only one; NULL if there is none. Owned by the
- * caller. */
-static char *
-list_part(const char *list, int i)
-{
-	if (!list)
-		return NULL;
-	if (!strchr(list, ','))
-		return xstrdup(list);
-	while (i-- > 0) {
-		list = strchr(list, ',');
-		if (!list)
-			return NULL;
-		list++;
-	}
-	return xstrndup(list, strcspn(list, ","));
-}
-
-static int
-list_length(const char *list)
-{
-	int n = 1;
-
-	for (; list && *list; list++)
-		if (*list == ',')
-			n++;
-	return n;
-}
 
 /* What the conninfo leaves open and a daemon needs: a dead peer is noticed while its answer is
  * awaited. */
@@ -67,7 +39,7 @@ pgconn_hosts_parse(const char *conninfo, int64_t *ret_timeout_ms)
 		if (seconds > 0 && seconds <= INT32_MAX)
 			*ret_timeout_ms = seconds * INT64_C(1000);
 		if (!strcmp(o->keyword, "host") || !strcmp(o->keyword, "hostaddr"))
-			n = list_length(o->val);
+			n = (int)conninfo_list_length(o->val);
 	}
 	PQconninfoFree(parsed);
 	return n;
@@ -98,7 +70,7 @@ pgconn_hosts_connect(const char *conninfo, int host)
 		names[n] = o->keyword;
 		values[n] = o->val;
 		if (listed)
-			values[n] = parts[n_parts++] = list_part(o->val, host);
+			values[n] = parts[n_parts++] = conninfo_list_part(o->val, (size_t)host);
 		n++;
 	}
 	names[n] = values[n] = NULL;

@@ -8,6 +8,7 @@
 
 #include "alloc.h"
 #include "buf.h"
+#include "conninfo.h"
 #include "probe_sql_spec.h"
 #include "resolve.h"
 
@@ -68,18 +69,6 @@ option(const struct probe_sql_place *p, const char *keyword)
 
 /* ---- what comes out ---- */
 
-static void
-add_option(struct buf *out, const char *keyword, const char *value)
-{
-	buf_printf(out, "%s%s='", out->len > 0 ? " " : "", keyword);
-	for (; *value; value++) {
-		if (*value == '\'' || *value == '\\')
-			buf_add_char(out, '\\');
-		buf_add_char(out, *value);
-	}
-	buf_add_char(out, '\'');
-}
-
 /* One that says nothing is left to libpq's defaults. */
 static void
 add_list(struct buf *out, const char *keyword, struct buf *list)
@@ -87,7 +76,7 @@ add_list(struct buf *out, const char *keyword, struct buf *list)
 	const char *text = buf_str(list);
 
 	if (text[strspn(text, ",")])
-		add_option(out, keyword, text);
+		conninfo_add(out, keyword, text);
 }
 
 static bool
@@ -104,13 +93,13 @@ place_told(struct probe_sql_place *p)
 
 	for (const PQconninfoOption *o = p->options; o->keyword; o++)
 		if (o->val && !is_made_anew(o->keyword))
-			add_option(&out, o->keyword, o->val);
+			conninfo_add(&out, o->keyword, o->val);
 	if (!option(p, "target_session_attrs"))
-		add_option(&out, "target_session_attrs", "primary");
+		conninfo_add(&out, "target_session_attrs", "primary");
 	if (!option(p, "application_name"))
-		add_option(&out, "application_name", "effectd probe");
+		conninfo_add(&out, "application_name", "effectd probe");
 	if (p->password)
-		add_option(&out, "password", p->password);
+		conninfo_add(&out, "password", p->password);
 	add_list(&out, "host", &p->names);
 	add_list(&out, "hostaddr", &p->addresses);
 	add_list(&out, "port", &p->ports);
@@ -184,31 +173,13 @@ place_look(struct probe_sql_place *p)
 
 /* ---- what goes in ---- */
 
-/* The i-th of a list; of one that has no i-th, its only one, or nothing. Owned by the caller. */
+/* "" = none. Owned by the caller. */
 static char *
 list_part(const char *list, size_t i)
 {
-	if (!list)
-		return xstrdup("");
-	if (!strchr(list, ','))
-		return xstrdup(list);
-	while (i-- > 0) {
-		list = strchr(list, ',');
-		if (!list)
-			return xstrdup("");
-		list++;
-	}
-	return xstrndup(list, strcspn(list, ","));
-}
+	char *part = conninfo_list_part(list, i);
 
-static size_t
-list_length(const char *list)
-{
-	size_t n = 1;
-
-	for (; list && *list; list++)
-		n += *list == ',';
-	return n;
+	return part ? part : xstrdup("");
 }
 
 void
@@ -225,7 +196,7 @@ probe_sql_place_find(struct probe_sql_place **ret_place, const char *conninfo, c
 		alloc_out_of_memory(); /* the text was looked at when it was read */
 	names = option(p, "host");
 	addresses = option(p, "hostaddr");
-	p->n_hosts = list_length(addresses ? addresses : names);
+	p->n_hosts = conninfo_list_length(addresses ? addresses : names);
 	p->password = password ? xstrdup(password) : NULL;
 	p->timeout_ms = timeout_ms;
 	p->done = done;

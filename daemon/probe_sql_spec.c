@@ -6,6 +6,7 @@
 #include "probe_sql_spec.h"
 
 #include "alloc.h"
+#include "conninfo.h"
 #include "credential.h"
 #include "probe_fault.h"
 #include "probe_template.h"
@@ -112,16 +113,6 @@ check_params(struct parse *p)
 	return true;
 }
 
-static size_t
-list_length(const char *list)
-{
-	size_t n = 1;
-
-	for (; *list; list++)
-		n += *list == ',';
-	return n;
-}
-
 static bool
 check_option(struct parse *p, const PQconninfoOption *o)
 {
@@ -135,7 +126,7 @@ check_option(struct parse *p, const PQconninfoOption *o)
 		return probe_fault(&p->fault, "/database",
 		    "must name its host itself, not a service that hides it");
 	if ((strcmp(o->keyword, "host") == 0 || strcmp(o->keyword, "hostaddr") == 0) &&
-	    list_length(o->val) > PROBE_SQL_HOSTS_MAX)
+	    conninfo_list_length(o->val) > PROBE_SQL_HOSTS_MAX)
 		return probe_fault(
 		    &p->fault, "/database", "must name at most %d hosts", PROBE_SQL_HOSTS_MAX);
 	if (strcmp(o->keyword, "target_session_attrs") == 0)
