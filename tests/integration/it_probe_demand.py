@@ -51,6 +51,7 @@ class Booked(Script):
 
 PROBE = Booked()
 HANGS = Script('sleep 30')
+DOWN = Script('exit 7')
 TOOLS = [PROBE.policy('t', escalate_after='3h', probe_backoff=FAR, lease='5m', probe_timeout='30s'),
          PROBE.policy('one', escalate_after='3h', probe_backoff=FAR, lease='5m', probe_timeout='30s', absent_needed=1),
          PROBE.policy('late', escalate_after='3h', probe_backoff=FAR, lease='5m', probe_timeout='30s', absent_needed=1, settle='1h'),
@@ -256,6 +257,31 @@ def dies(cluster, daemon, other, conn):
     daemon.start().ready()
 
 
+def left_alone(cluster):
+    """A provider that does not answer is left alone, and who asks on demand is no exception; a person's look is."""
+    with Daemon(cluster, tools=[DOWN.policy('down', lease='5m', escalate_after='3h', probe_backoff=['10ms', '1h'])], config={'sweep_interval': '1h'}) as daemon:
+        daemon.ready()
+        conn = daemon.connect()
+
+        def circuit():
+            return next(tool for tool in conn.call('tools')['tools'] if tool['name'] == 'down')['probe_state']
+
+        for at in range(7):
+            run = claim(conn, f'down {at}', 'down')
+            conn.call('unknown', **own_ids(run))
+            conn.send('begin', tool='down', key=f'down {at}', wait_ms=LONG_MS)
+        # five without an answer, and the one that was let through then
+        wait_until(lambda: circuit()['circuit'] == 'open' and circuit()['failures'] >= 6, 20, 'the circuit is open for long')
+        run, n_before = claim(conn, 'alone', 'down'), len(DOWN.asked())
+        conn.call('unknown', **own_ids(run))
+        is_(conn.call('begin', tool='down', key='alone', wait_ms=1500)['decision'], 'unknown', 'a provider that is left alone: unknown when the time is over')
+        is_(len(DOWN.asked()), n_before, 'and nobody was asked')
+        is_(cluster.psql(f"select probe_no from effect.ledger where id = '{run['effect']}'"), '0', 'nor was the row taken')
+        is_(conn.call('probe', effect=run['effect'])['verdict'], 'inconclusive', 'a person may look all the same')
+        is_(conn.error('probe', effect=run['effect'], apply=True)['data']['name'], 'overloaded', 'and not apply')
+        is_(daemon.stop(), 0, 'the stop leaves nobody waiting')
+
+
 def crowded(cluster):
     """No slot is free: who asks waits for one as long as he has time. This daemon may have few descriptors, so few probes."""
     tools = TOOLS + [HANGS.policy('more', probe_timeout='25s', lease='5m')]
@@ -300,6 +326,7 @@ with Cluster() as the_cluster, Daemon(the_cluster, tools=TOOLS) as one_daemon, D
     nobody_asks(own)
     dies(the_cluster, one_daemon, other_daemon, its)
     is_([daemon.stop() for daemon in both], [0, 0], 'both stop in order')  # so that no other daemon's slots play a part
+    left_alone(the_cluster)
     crowded(the_cluster)
     is_(the_cluster.invariants(), [], 'no invariant is hurt')
 done()
