@@ -19,6 +19,7 @@ struct effect {
 	int64_t attempt;
 	int64_t landed; /* an earlier attempt that is proven to have landed; 0 = none */
 	bool spent;	/* the newest begin was told that its attempts are used up */
+	bool retried;	/* the newest attempt was granted over an open one */
 	bool incident;
 };
 
@@ -77,6 +78,8 @@ read_history(struct effect *e, const struct ask_answer *answer, uint32_t effect)
 		    (!strcmp(kind, "late") || !strcmp(kind, "verdict")) && !incident && outcome &&
 		    !strcmp(outcome, "succeeded"))
 			e->landed = attempt;
+		if (kind && !strcmp(kind, "granted"))
+			e->retried = reason && !strncmp(reason, "retry", 5);
 		e->spent =
 		    kind && !strcmp(kind, "refused") && reason && !strcmp(reason, "exhausted");
 		free(kind);
@@ -162,9 +165,9 @@ say_escalated(struct buf *out, const struct effect *e)
 		    (long long)e->landed, (long long)e->attempt);
 	else
 		buf_printf(out,
-		    "nothing could tell whether attempt %lld landed. A human has to look at the "
+		    "nothing could tell whether %sattempt %lld landed. A human has to look at the "
 		    "provider and decide; until then it is not run again.",
-		    (long long)e->attempt);
+		    e->retried ? "an attempt before, or " : "", (long long)e->attempt);
 }
 
 void
@@ -182,11 +185,12 @@ story_sentence(struct buf *out, const struct ask_answer *answer, uint32_t effect
 		    or_unknown(e.claimed_at), or_unknown(e.lease_until));
 	else if (is(e.state, "unknown"))
 		buf_printf(out,
-		    "Unknown since %s: nobody knows whether attempt %lld landed, so it must not be "
-		    "run again. The next look is due at %s: effectd then probes the provider, as "
-		    "soon as it may (effectctl tools list shows whether it answers), or calls a "
-		    "human.",
-		    or_unknown(e.since), (long long)e.attempt, or_unknown(e.due_at));
+		    "Unknown since %s: nobody knows whether %sattempt %lld landed, so it must not "
+		    "be run again, but by a begin whose tool retries. The next look is due at %s: "
+		    "effectd then probes the provider, as soon as it may (effectctl tools list "
+		    "shows whether it answers), or calls a human.",
+		    or_unknown(e.since), e.retried ? "an attempt before, or " : "",
+		    (long long)e.attempt, or_unknown(e.due_at));
 	else if (is(e.state, "escalated"))
 		say_escalated(out, &e);
 	else if (is(e.state, "released") && e.spent)

@@ -12,6 +12,7 @@ from peer import *
 from talk import *
 
 TOOLS = [{'name': 't', 'escalate_after': '1h', 'max_attempts': 2}, {'name': 'people', 'escalate_after': '0s', 'max_attempts': 5},
+         {'name': 'again', 'on_unknown': 'retry', 'retry_window': '1h', 'escalate_after': '1h'},
          {'name': 'probed', 'escalate_after': '1h', 'probe_backoff': ['1h'], 'probe': {'exec': {'argv': ['/bin/true']}}}]
 # Keys and labels as a model or a stranger may write them; a key has no control characters.
 KEYS = ['plain:1042', 'with blanks', "it's", '"quoted"', '$(touch {dir}/pwned)', '`touch {dir}/pwned`', '; touch {dir}/pwned #', 'a\\nb', '-x', '--tool=other',
@@ -68,6 +69,13 @@ def states(daemon, conn):
         wait_state(conn, run['effect'], 'escalated')
         like(story(daemon, run['effect']), 'Escalated since 20.*nothing could tell whether attempt 1 landed', 'escalated')
         decides(daemon, conn, run['effect'], verdict, 'escalated', then)
+    for _ in range(2):
+        run = claim(conn, 'retried', 'again')
+        conn.call('unknown', **own_ids(run))
+    text = story(daemon, run['effect'])
+    like(text, 'Unknown since 20.*an attempt before, or attempt 2 landed', 'unknown, with an attempt that is open beneath the newest')
+    like(text, 'granted.*retry, attempt 1 is still open', 'and how that came')
+    decides(daemon, conn, run['effect'], 'absent', 'unknown', 'released')
     run = claim(conn, 'failed')
     conn.call('complete', **own_ids(run), outcome='failed', result='declined')
     like(story(daemon, run['effect']), 'Done: attempt 1 failed for good', 'failed')
