@@ -32,8 +32,10 @@ begin
   state := v_row.state;
   attempt := v_row.attempt;
   already := false;
-  if v_standing = 'last' and p_not_told and v_row.boot <> p_boot then
-    answer := 'not_owner';
+  if v_standing = 'last' and p_not_told and (v_row.boot <> p_boot or (v_row.state = 'unknown'
+      and exists (select from effect.event e
+        where e.effect = p_id and e.kind = 'regranted' and e.attempt = v_row.attempt))) then
+    answer := 'not_owner'; -- which boot told it last is not known any more when its lease is over
   elsif v_standing <> 'last' then
     answer := 'not_owner';
     perform effect.late_word(v_standing, v_token_attempt, v_row, v_tool, 'release', p_reason, p_result, p_bytes, p_sha256);
