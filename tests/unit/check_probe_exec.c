@@ -387,8 +387,12 @@ END_TEST
 
 START_TEST(it_may_use_up_so_much_and_no_more)
 {
+	const char *preloaded = getenv("LD_PRELOAD");
 	struct asked a;
 
+	if (preloaded && strstr(preloaded, "vgpreload"))
+		return; /* valgrind keeps some limits to itself, and what is run does not have them
+			 */
 	ask_and_wait(&a,
 	    "[ $(ulimit -c) = 0 ] && [ $(ulimit -n) -le 1024 ] && [ $(ulimit -f) -le 131072 ] &&"
 	    " [ $(ulimit -d) -le 1048576 ] && [ $(ulimit -t) -ge 21 ] && [ $(ulimit -t) -lt 60000 "
