@@ -19,7 +19,7 @@ returns table (
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set plan_cache_mode = force_generic_plan
+set enable_sort = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
