@@ -77,10 +77,12 @@ breaker_init(unsigned n_probes_max)
 void
 breaker_free(void)
 {
-	struct breaker *b;
+	struct breaker *b, *next;
 
-	while ((b = TAILQ_FIRST(&breakers)))
+	for (b = TAILQ_FIRST(&breakers); b; b = next) {
+		next = TAILQ_NEXT(b, link);
 		breaker_forget(b);
+	}
 }
 
 unsigned
