@@ -99,8 +99,10 @@ def judge(rows, told, book):
         words = counts.setdefault(told[row['effect']][0], {})
         words[row['state']] = words.get(row['state'], 0) + 1
     note(counts)
-    is_((set(counts['lags']), set(counts['pay'])), ({'done', 'released'}, {'done', 'released'}), 'where there is time, the provider\'s word is heard in the end, each time')
-    is_((set(counts['never']), set(counts['gone'])), ({'escalated'}, {'escalated'}), 'where nobody answers, or never well, a person is asked about all of it')
+    is_((set(counts['lags']), set(counts['pay'])), ({'done', 'released'}, {'done', 'released'}),
+        'where there is time, the provider\'s word is heard in the end, each time')
+    is_((set(counts['never']), set(counts['gone'])), ({'escalated'}, {'escalated'}),
+        'where nobody answers, or never well, a person is asked about all of it')
 
 
 def asked_for(daemon, provider):
@@ -132,8 +134,10 @@ def asked_for(daemon, provider):
 SEED = seed()
 with ProviderProcess(SEED, lag_s=LAG_S, look_up_faults=FAULTS) as the_provider, \
         ProviderProcess(SEED, lag_s=2 * ASKED_SETTLE_MS / 1000) as slow_provider, Cluster() as cluster:
-    tools = [policy('lags', the_provider.port, 'truly'), policy('pay', the_provider.port), policy('hurry', the_provider.port), policy('never', the_provider.port, 'badly'), policy('gone', closed_port())]
-    tools.append({**policy('asked', slow_provider.port, 'truly'), 'settle': f'{ASKED_SETTLE_MS}ms', 'probe_backoff': ['100ms', '10m'], 'escalate_after': '1h'})
+    tools = [policy('lags', the_provider.port, 'truly'), policy('pay', the_provider.port), policy('hurry', the_provider.port),
+             policy('never', the_provider.port, 'badly'), policy('gone', closed_port()),
+             {**policy('asked', slow_provider.port, 'truly'), 'settle': f'{ASKED_SETTLE_MS}ms', 'probe_backoff': ['100ms', '10m'],
+              'escalate_after': '1h'}]
     with Daemon(cluster, config={'sweep_interval': '100ms', 'log_calls': False}, tools=tools).ready() as the_daemon:
         the_told = claim_all(the_daemon, the_provider)
         wait_until(lambda: cluster.psql("select count(*) from effect.ledger where state in ('pending', 'unknown')") == '0', 240,

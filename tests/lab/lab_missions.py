@@ -89,11 +89,13 @@ def unguarded(seed_):
             ('--mission', 3, '--mode', 'intent', '--memory', 60, '--actions', 400)))
     mean, sd = expected('none', Setting())
     n, sigma = none['actions'], sd * none['actions'] ** 0.5
-    ok(abs(none['duplicates'] - n * mean) < 4 * sigma, f'no key: {none["duplicates"]} duplicates, {n * mean:.0f} by chance, with a standard error of {sigma:.0f}')
+    ok(abs(none['duplicates'] - n * mean) < 4 * sigma,
+       f'no key: {none["duplicates"]} duplicates, {n * mean:.0f} by chance, with a standard error of {sigma:.0f}')
     is_((none['lost'], none['attempts'] - none['executions']), (0, 0), 'every attempt was done, and none is lost')
     members = 'actions attempts executions duplicates lost replays unknown_told escalated p95_ms mission mode seed'
     is_(' '.join([m for m in none if m in members.split()]), members, 'the last line has its members, in their order')
-    ok(none['svg'].startswith('<svg') and f'>{none["duplicates"]:,}<' in none['svg'] and none['svg'].count('<rect') > n, 'the picture has the numbers, and a square for each action')
+    ok(none['svg'].startswith('<svg') and f'>{none["duplicates"]:,}<' in none['svg'] and none['svg'].count('<rect') > n,
+       'the picture has the numbers, and a square for each action')
     is_(attempt['duplicates'], none['duplicates'], 'a key per attempt guards nothing: the same chance, the same duplicates')
 
     ok(0.3 * 500 < call['duplicates'] < 0.3 * slow['duplicates'], 'a key per call removes the transport\'s duplicates, and not the model\'s',
