@@ -1,6 +1,6 @@
 /*
- * Which kind of probe it is, and the one upcall. How a kind asks and what it understands is its own
- * file's.
+ * Which kind of probe it is, and the one upcall. Promise: whatever a provider said, a reason is
+ * text that can be stored. How a kind asks and what it understands is its own file's.
  */
 #include "probe.h"
 
@@ -8,6 +8,7 @@
 #include "probe_exec.h"
 #include "probe_http.h"
 #include "probe_sql.h"
+#include "reason.h"
 
 #include <stdlib.h>
 
@@ -22,9 +23,15 @@ struct probe {
 static void
 probe_kind_done(void *arg, const struct probe_answer *answer)
 {
+	char *reason = answer->reason ? xstrdup(answer->reason) : NULL;
+	struct probe_answer told = *answer;
 	struct probe *p = arg;
 
-	p->done(p->arg, answer);
+	if (reason)
+		reason_tame(reason);
+	told.reason = reason;
+	p->done(p->arg, &told);
+	free(reason);
 	free(p);
 }
 
@@ -46,6 +53,7 @@ probe_start(const struct probe_ask *ask, void (*done)(void *arg, const struct pr
 		*ret_why = xstrdup("the tool has no probe on this host");
 	if (p->exec || p->http || p->sql)
 		return p;
+	reason_tame(*ret_why);
 	free(p);
 	return NULL;
 }

@@ -23,7 +23,6 @@
 #include "probe_sql_place.h"
 #include "probe_sql_spec.h"
 #include "probe_template.h"
-#include "text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,21 +78,12 @@ probe_sql_told(struct probe_sql *p, const struct probe_answer *answer)
 	probe_sql_free(p);
 }
 
-/*
- * `what` may be anything: of a server whose encoding is not known yet, or cut within a character.
- */
 static void
 probe_sql_doubt(struct probe_sql *p, const char *sqlstate, const char *what)
 {
 	char *reason = xasprintf("%s%s%s", sqlstate, sqlstate[0] ? ": " : "", what);
-	struct probe_answer answer = {.verdict = PROBE_INCONCLUSIVE, .reason = reason};
 
-	text_blank_control(reason, strlen(reason));
-	if (!json_utf8(reason, strlen(reason)))
-		for (char *c = reason; *c; c++)
-			if ((unsigned char)*c >= 0x80)
-				*c = '?';
-	probe_sql_told(p, &answer);
+	probe_sql_told(p, &(struct probe_answer){.verdict = PROBE_INCONCLUSIVE, .reason = reason});
 	free(reason);
 }
 
@@ -107,14 +97,15 @@ first_column(const char *line)
 	struct json_doc doc = {0};
 	struct buf pointer = {0};
 	const char *end = line + 2; /* behind the brace and the quote */
-	char *name, *text;
+	char *name = NULL, *text;
 
 	while (*end != '"')
 		end += *end == '\\' ? 2 : 1;
-	if (json_scan(&doc, line + 1, (size_t)(end - line), NULL, NULL) != 0)
-		return NULL;
-	name = json_string(&doc, 0, NULL);
+	if (json_scan(&doc, line + 1, (size_t)(end - line), NULL, NULL) == 0)
+		name = json_string(&doc, 0, NULL);
 	json_free(&doc);
+	if (!name)
+		return NULL;
 	buf_add_char(&pointer, '/');
 	for (const char *c = name; *c; c++)
 		buf_add_str(&pointer,

@@ -6,6 +6,7 @@
 #include "runnable.h"
 
 #include "alloc.h"
+#include "reason.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -106,29 +107,39 @@ walk_step(struct walk *w, bool *ret_more)
 	return true;
 }
 
+static bool
+walk_all(struct walk *w, const char *path)
+{
+	bool more = true;
+	struct stat st;
+
+	if (snprintf(w->left, sizeof w->left, "%s", path) >= (int)sizeof w->left)
+		return walk_errno(w, ENAMETOOLONG);
+	while (more) {
+		if (lstat(walk_name(w), &st) != 0)
+			return walk_errno(w, errno);
+		if (!walk_trusts(w, &st) || (S_ISLNK(st.st_mode) && !walk_follow(w)) ||
+		    !walk_step(w, &more))
+			return false;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		*w->ret_why = xasprintf("'%s' is not a regular file", walk_name(w));
+		return false;
+	}
+	if (access(path, X_OK) != 0)
+		return walk_errno(w, errno);
+	return true;
+}
+
 bool
 runnable_check(const char *path, bool *ret_missing, char **ret_why)
 {
 	struct walk w = {.ret_missing = ret_missing, .ret_why = ret_why};
-	bool more = true;
-	struct stat st;
 
 	assert(path[0] == '/');
 	*ret_missing = false;
-	if (snprintf(w.left, sizeof w.left, "%s", path) >= (int)sizeof w.left)
-		return walk_errno(&w, ENAMETOOLONG);
-	while (more) {
-		if (lstat(walk_name(&w), &st) != 0)
-			return walk_errno(&w, errno);
-		if (!walk_trusts(&w, &st) || (S_ISLNK(st.st_mode) && !walk_follow(&w)) ||
-		    !walk_step(&w, &more))
-			return false;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		*ret_why = xasprintf("'%s' is not a regular file", walk_name(&w));
-		return false;
-	}
-	if (access(path, X_OK) != 0)
-		return walk_errno(&w, errno);
-	return true;
+	if (walk_all(&w, path))
+		return true;
+	reason_tame(*ret_why); /* a link may lead to any bytes */
+	return false;
 }
