@@ -28,8 +28,12 @@ select is((select count(*) from effect.event e where e.kind in ('probe', 'verdic
   'each left an event with its reason');
 select is(effect_test.row('a') ->> 'state', 'unknown', 'an error is never absence');
 select pg_temp.next() \gset
-select ok((effect_test.row('a') ->> 'due_at')::timestamptz <= '2030-01-01 01:00:00+00', 'never due past the deadline')
-  where effect_test.row('a') ->> 'state' = 'unknown';
+-- seconds before the deadline
+select effect_test.set_now('2030-01-01 00:59:50+00') \gset
+select effect_test.sweep() \gset
+select is((effect_test.row('a') ->> 'due_at')::timestamptz, '2030-01-01 01:00:00+00'::timestamptz, 'a probe under way never ends past the deadline');
+select effect_test.verdict('{"key": "a", "verdict": "inconclusive"}') \gset
+select is((effect_test.row('a') ->> 'due_at')::timestamptz, '2030-01-01 01:00:00+00'::timestamptz, 'nor is the next one appointed past it');
 select effect_test.set_now('2030-01-01 01:00:00+00') \gset
 select is(effect_test.task(effect_test.sweep(), 'escalated', effect.id('default', 'probed', 'a')) ->> 'task', 'escalated',
   'at the deadline: escalated, never released by a failing probe');
