@@ -147,8 +147,9 @@ list_late(struct call *c)
 {
 	struct list *l = (struct list *)c;
 
-	/* what is running has a time-out of its own, and its answer says more than ours would */
-	if (c->asked && c->item.in_flight && !l->slow) {
+	/* What is running has a time-out of its own, and its answer, which may be here in this very
+	 * pass, says more than ours would. What still waits to be sent ends by its own deadline. */
+	if (c->asked && !l->slow) {
 		l->slow = true;
 		call_set_due(c, loop_now_ms() + SLOW_MS);
 		return;
