@@ -38,6 +38,14 @@ select effect_test.set_now('2030-01-01 01:00:00+00') \gset
 select is(effect_test.task(effect_test.sweep(), 'escalated', effect.id('default', 'probed', 'a')) ->> 'task', 'escalated',
   'at the deadline: escalated, never released by a failing probe');
 
+-- rows that lapsed together do not stay together
+select effect_test.begin(jsonb_agg(effect_test.e('together' || i, 't1'))) from generate_series(1, 30) i \gset
+select effect_test.unknown(jsonb_agg(effect_test.e('together' || i, 't1'))) from generate_series(1, 30) i \gset
+select effect_test.sweep() \gset
+select effect_test.verdict(jsonb_agg(jsonb_build_object('key', 'together' || i, 'verdict', 'inconclusive'))) from generate_series(1, 30) i \gset
+select cmp_ok(count(distinct l.due_at), '>', 20::bigint, 'the pauses of 30 rows differ') from effect.ledger l where l.key like 'together%';
+select ok(bool_and(l.due_at - effect.now() between '2 s' and '2.4 s'), 'by a fifth at most') from effect.ledger l where l.key like 'together%';
+
 -- a probe whose verdict never comes: due again by itself
 select effect_test.begin(effect_test.e('lost', 't1')) \gset
 select effect_test.unknown(effect_test.e('lost', 't1')) \gset
