@@ -28,6 +28,11 @@ begin
       if p_row.evidence is not null and p_row.decided_by <> 'caller' and p_outcome = 'succeeded' then
         perform effect.both_landed(p_row, v_attempt);
       end if;
+      if p_attempt is not null and effect.given_back(p_row.id, p_attempt) then
+        perform effect.note(p_row.id, 'late', p_attempt, 'reported after the release', true, p_by => 'caller',
+          p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
+          p_max => effect.kept_max(p_tool));
+      end if;
       perform effect.touch(p_row.id);
       state := 'done';
       outcome := p_row.outcome;

@@ -14,6 +14,7 @@ declare
   v_row effect.ledger;
   v_tool effect.tool;
   v_judged record;
+  v_again boolean; -- it landed, was said not to have, and so another attempt was granted
   v_outcome effect.outcome := case p_verdict when 'landed' then 'succeeded' when 'failed' then 'failed' end;
   v_text text := case when v_outcome is not null and p_bytes is null then coalesce(p_result, 'null') end;
   v_kind text := case when p_verdict in ('inconclusive', 'unstarted') then 'probe' else 'verdict' end;
@@ -45,12 +46,13 @@ begin
   end if;
 
   v_judged := effect.judge_verdict(v_row, v_tool, p_attempt, p_probe_no = v_row.probe_no, v_row.probe_at, p_verdict);
+  v_again := v_judged.mine and p_attempt < v_row.attempt and effect.given_back(v_row.id, p_attempt);
   if v_judged.act = 'earlier_landed' then
     perform effect.earlier_landed(v_row, v_tool, p_attempt, 'verdict', 'probe', p_reason, p_result, p_bytes, p_sha256,
       p_redacted);
     answer := 'conflict';
   elsif v_judged.act in ('settle', 'reported', 'evidence') then
-    perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason), v_row.state = 'released',
+    perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason), v_row.state = 'released' or v_again,
       p_by => 'probe', p_outcome => v_outcome);
     if v_judged.act = 'reported' then
       perform effect.settle_reported(v_row, v_tool);
@@ -68,7 +70,7 @@ begin
     null; -- what it has decided itself, sent again after a lost connection
   else
     perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason),
-      v_row.state = 'done' and v_outcome is not null and v_judged.mine and v_outcome <> v_row.outcome,
+      v_again or (v_row.state = 'done' and v_outcome is not null and v_judged.mine and v_outcome <> v_row.outcome),
       p_by => 'probe', p_outcome => v_outcome, p_result => v_text, p_bytes => p_bytes, p_sha256 => p_sha256,
       p_max => effect.kept_max(v_tool), p_once => true);
   end if;

@@ -82,6 +82,23 @@ select is(pg_temp.both('shorter', :twenty, :ten, '15 min'), 'unknown', 'the shor
 select is(pg_temp.both('longer', :ten, :twenty, '15 min'), 'unknown', 'or the row''s');
 select is(pg_temp.both('within', :ten, :twenty, '9 min'), 'run', 'inside both');
 select is((effect_test.row('within', 'both') ->> 'policy')::bigint, :twenty, 'and the row is under the caller''s from then on');
+-- each open attempt relied on the window of its own policy: the shortest holds, also when the newest was claimed under a longer one
+select effect_test.begin(effect_test.e('three', 't1', jsonb_build_object('tool', 'both', 'policy', :ten))) \gset
+select effect_test.unknown(effect_test.e('three', 't1', '{"tool": "both"}')) \gset
+select effect_test.advance('9 min') \gset
+select is(effect_test.begin(effect_test.e('three', 't2', jsonb_build_object('tool', 'both', 'policy', :twenty))) ->> 'answer', 'run', 'a second attempt');
+select effect_test.unknown(effect_test.e('three', 't2', '{"tool": "both"}')) \gset
+select effect_test.advance('1 min') \gset
+select is(effect_test.begin(effect_test.e('three', 't3', jsonb_build_object('tool', 'both', 'policy', :twenty))) ->> 'answer', 'unknown',
+  'no third beyond the window of the first, which is open still');
+select is(effect_test.resolve('{"key": "three", "tool": "both", "verdict": "absent", "attempt": 2, "state": "unknown", "reason": "none"}') ->> 'state',
+  'released', 'a person knows that neither landed');
+select effect_test.begin(effect_test.e('three', 't3', jsonb_build_object('tool', 'both', 'policy', :twenty))) \gset
+select effect_test.unknown(effect_test.e('three', 't3', '{"tool": "both"}')) \gset
+select effect_test.tool('both', '{"on_unknown": "retry", "retry_window": "20m", "escalate_after": "1h", "max_attempts": 9}') as nine \gset
+select effect_test.advance('15 min') \gset
+select is(effect_test.begin(effect_test.e('three', 't4', jsonb_build_object('tool', 'both', 'policy', :nine))) ->> 'answer', 'run',
+  'from then on only the windows of what was claimed since count');
 
 -- the same id twice in one batch: the first runs, the second is busy behind it (case 33)
 select pg_temp.open('twice') \gset

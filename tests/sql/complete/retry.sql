@@ -57,6 +57,30 @@ select is(effect_test.only(effect_test.complete(effect_test.e('d', 't1', '{"tool
 select is(effect_test.only(effect_test.complete(effect_test.e('d', 't2', '{"tool": "mixed"}')), 'answer', 'state'),
   '{"answer": "ok", "state": "done"}', 'one of the same provider''s call settles it');
 
+-- Both attempts were said not to have landed, so a third ran, however late: nobody promised that the provider takes it for one
+-- with them. Whichever speaks first, and though all say the same, a person is told.
+create function pg_temp.three(p_key text) returns void language plpgsql as $$
+begin
+  perform pg_temp.two(p_key);
+  perform effect_test.unknown(pg_temp.e(p_key, 't2'));
+  perform effect_test.must('absent', effect_test.resolve(jsonb_build_object('key', p_key, 'tool', 'again', 'verdict', 'absent',
+    'attempt', 2, 'state', 'unknown', 'reason', 'none')) ->> 'state', 'released');
+  perform effect_test.must('three', effect_test.begin(pg_temp.e(p_key, 't3')) ->> 'answer', 'run');
+end
+$$;
+select pg_temp.three('g') \gset
+select is(effect_test.only(effect_test.complete(pg_temp.e('g', 't1')), 'answer', 'state', 'already'),
+  '{"answer": "ok", "state": "done", "already": false}', 'a success of the first is the outcome');
+select is(effect_test.kinds('g', 'again'), 'unknown,granted,unknown,resolved,granted,late!', 'and an incident');
+select is(effect_test.only(effect_test.complete(pg_temp.e('g', 't3')), 'answer', 'already'), '{"answer": "ok", "already": true}', 'the third agrees');
+select pg_temp.three('h') \gset
+select effect_test.complete(pg_temp.e('h', 't3')) \gset
+select is(effect_test.only(effect_test.complete(pg_temp.e('h', 't1')), 'answer', 'state', 'already'),
+  '{"answer": "ok", "state": "done", "already": true}', 'behind the third it stands already');
+select is(effect_test.kinds('h', 'again'), 'unknown,granted,unknown,resolved,granted,late!', 'which is an incident, too');
+select effect_test.complete(pg_temp.e('h', 't1')) \gset
+select is(effect_test.kinds('h', 'again'), 'unknown,granted,unknown,resolved,granted,late!', 'once');
+
 -- the newest refused, an earlier one open: it does not stand by itself, with a probe or without
 select pg_temp.two('f') \gset
 select is(effect_test.only(effect_test.complete(pg_temp.e('f', 't2', '{"outcome": "failed", "result": "\"no\""}')), 'state', 'outcome', 'already', 'next_probe_at'),

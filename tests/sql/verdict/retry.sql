@@ -92,6 +92,27 @@ select effect_test.advance('1 s') \gset
 select is(pg_temp.absent('n'), 'unknown', 'is none of two about the next attempt');
 select effect_test.advance('1 s') \gset
 select is(pg_temp.absent('n'), 'released', 'two are two');
+
+-- what landed though it was said not to have, so that another attempt was granted, is an incident: while that one runs, and behind it
+create function pg_temp.landed_after_all(p_key text, p_first text) returns text language plpgsql as $$
+begin
+  perform effect_test.begin(pg_temp.e(p_key, 't1'));
+  perform effect_test.unknown(pg_temp.e(p_key, 't1'));
+  perform effect_test.begin(pg_temp.e(p_key, 't2'));
+  perform effect_test.unknown(pg_temp.e(p_key, 't2'));
+  perform effect_test.must('absent', effect_test.resolve(jsonb_build_object('key', p_key, 'tool', 'again', 'verdict', 'absent',
+    'attempt', 2, 'state', 'unknown', 'reason', 'none')) ->> 'state', 'released');
+  perform effect_test.must('three', effect_test.begin(pg_temp.e(p_key, 't3')) ->> 'answer', 'run');
+  if p_first = 'complete' then
+    perform effect_test.complete(pg_temp.e(p_key, 't3'));
+  end if;
+  perform effect_test.must('landed', effect_test.verdict(jsonb_build_object('key', p_key, 'tool', 'again', 'verdict', 'landed', 'attempt', 1,
+    'probe_no', 1)) ->> 'state', 'done');
+  return effect_test.kinds(p_key, 'again');
+end
+$$;
+select is(pg_temp.landed_after_all('o', 'verdict'), 'unknown,granted,unknown,resolved,granted,verdict!', 'told while the third runs');
+select is(pg_temp.landed_after_all('p', 'complete'), 'unknown,granted,unknown,resolved,granted,verdict!', 'told when the third is done');
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');
 select * from finish();
 rollback;
