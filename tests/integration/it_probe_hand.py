@@ -188,7 +188,7 @@ def command_line(cluster, daemon, conn):
     before = books(cluster, run)
     out = probe(run)
     is_((out.returncode, out.stderr), (0, ''), 'tools probe: the provider has said something')
-    like(out.stdout, r'^verdict    absent\nreason     no such \\x1b\[31mrefund\nwould be   unknown\nabsents    1 of 2\nbecause    absent, and more of it is needed\n\n# ', 'what it said')
+    like(out.stdout, r'^verdict    absent\nreason     no such \?\[31mrefund\nwould be   unknown\nabsents    1 of 2\nbecause    absent, and more of it is needed\n\n# ', 'what it said')
     is_(books(cluster, run), before, 'and nothing changed')
     told = json.loads(probe(run, '--json').stdout)
     is_((told.pop('schema'), told['would']['absents'], told['applied']), ('effectctl.tools-probe/1', '1 of 2', False), '--json')
