@@ -421,7 +421,7 @@ def check_known(entries, verdicts):
 def findings_of(world, retries):
     entries = world.log.entries
     # what check() says of failures is for a provider that never refuses
-    plain = [f for f in check(entries, world.provider.book()) if 'a failure of' not in f]
+    plain = [f for f in check(entries, world.provider.book(), retries) if 'a failure of' not in f]
     more = list(check_agreed(entries)) + list(check_failures(entries, world.provider))
     # who retries runs though nobody knows: the book is what judges that
     return plain + more + ([] if retries else list(check_known(entries, world.provider.verdicts())))
@@ -455,6 +455,11 @@ def planted():
          'nor for a release with another token')
     like(str(list(check_known([first, {'what': 'performed', 'effect': 'e'}, release, second], {}))), 'had been performed',
          'nor for what was performed')
+    recorded = {'what': 'recorded', 'client': 1, 'effect': 'e', 'outcome': 'succeeded', 'result': '1', 'answer': {'result': {'state': 'done', 'outcome': 'succeeded'}}}
+    sent = {'what': 'sent', 'client': 0, 'method': 'begin', 'params': {}}
+    like(str(check([first, sent, recorded, second], [], True)), "^((?!after its record).)*$", 'a retry may be told when the first has ended meanwhile')
+    like(str(check([first, recorded, sent, second], [], True)), 'after its record', 'but not to who asked after that')
+    like(str(check([first, sent, recorded, second], [])), 'after its record', 'nor without retries')
     provider = HotProvider(None)
     replay = {'what': 'told', 'client': 0, 'answer': {'result': {'effect': 'e', 'decision': 'replay', 'outcome': 'failed'}},
               'raw': '{"outcome":"failed","result":"no","result_state":"kept"}'}

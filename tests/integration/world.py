@@ -429,9 +429,10 @@ def acknowledged(entry):
     return entry['what'] == 'recorded' and entry['answer'].get('result', {}).get('state') == 'done'
 
 
-def check(entries, book):
-    """What is wrong, in sentences; [] if nothing is. entries: a Log's; book: a Provider's."""
-    return [*check_book(book), *check_runs(entries), *check_acknowledged(entries), *check_replays(entries, book)]
+def check(entries, book, retries=False):
+    """What is wrong, in sentences; [] if nothing is. entries: a Log's; book: a Provider's. retries: by its policy an attempt may
+    be followed by another while it is open, and end while the other's `run` is on its way."""
+    return [*check_book(book), *check_runs(entries, retries), *check_acknowledged(entries), *check_replays(entries, book)]
 
 
 def check_book(book):
@@ -442,12 +443,14 @@ def check_book(book):
     return [f'{effect} was performed {n} times' for effect, n in times.items() if n > 1]
 
 
-def check_runs(entries):
+def check_runs(entries, retries):
     """One `run` read for one attempt, tokens of their own, none after an acknowledged record."""
-    runs, tokens, recorded = {}, {}, set()
-    for e in entries:
+    runs, tokens, recorded, asked = {}, {}, {}, {}
+    for at, e in enumerate(entries):
         if acknowledged(e):
-            recorded.add(e['effect'])
+            recorded.setdefault(e['effect'], at)
+        if e['what'] == 'sent' and e['method'] == 'begin':
+            asked[e['client']] = at
         if e['what'] != 'told' or e['answer'].get('result', {}).get('decision') != 'run':
             continue
         told = e['answer']['result']
@@ -456,7 +459,7 @@ def check_runs(entries):
             yield f'run was told twice for {attempt}: to {runs[attempt]} and to {e["client"]}'
         if tokens.setdefault(told['token'], attempt) != attempt:
             yield f'one token for {tokens[told["token"]]} and {attempt}'
-        if told['effect'] in recorded:
+        if told['effect'] in recorded and not (retries and asked.get(e['client'], at) < recorded[told['effect']]):
             yield f'run was told for {attempt} after its record was acknowledged'
         runs[attempt] = e['client']
 
