@@ -89,8 +89,8 @@ probe_sql_doubt(struct probe_sql *p, const char *sqlstate, const char *what)
 
 /* ---- the answer ---- */
 
-/* The pointer of the first column of a row, by the name that stands in front of its value. Owned by
- * the caller. */
+/* The pointer of the first column of a row, by the name that stands in front of its value; NULL if
+ * it has none. Owned by the caller. */
 static char *
 first_column(const char *line)
 {
@@ -99,6 +99,8 @@ first_column(const char *line)
 	const char *end = line + 2; /* behind the brace and the quote */
 	char *name = NULL, *text;
 
+	if (line[1] != '"')
+		return NULL;
 	while (*end != '"')
 		end += *end == '\\' ? 2 : 1;
 	if (json_scan(&doc, line + 1, (size_t)(end - line), NULL, NULL) == 0)
@@ -122,7 +124,7 @@ first_column(const char *line)
 static void
 take_row(const char *line, size_t len, struct probe_answer *answer)
 {
-	char *pointer = len > 2 ? first_column(line) : NULL;
+	char *pointer = first_column(line);
 	struct json_doc doc = {0};
 
 	answer->result = line;
@@ -136,10 +138,32 @@ take_row(const char *line, size_t len, struct probe_answer *answer)
 	free(pointer);
 }
 
-/* What no verdict can be made of; NULL if there is nothing. */
+/* An object and nothing behind it; what a column holds is the provider's, and read as results are.
+ */
+static bool
+is_object(const char *line, size_t len)
+{
+	struct json_doc doc = {0};
+	struct buf whole = {0};
+	bool is;
+
+	buf_add_str(&whole, "{\"\":");
+	buf_add(&whole, line, len);
+	buf_add_char(&whole, '}');
+	is = line[0] == '{' && json_scan(&doc, whole.data, whole.len, "/", NULL) == 0 &&
+	    doc.nodes[0].n_children == 1;
+	json_free(&doc);
+	buf_free(&whole);
+	return is;
+}
+
+/* What no verdict can be made of, whoever calls itself the server; NULL if there is nothing. */
 static const char *
 unfit_rows(const PGresult *rows)
 {
+	const char *line;
+	size_t len;
+
 	if (PQntuples(rows) > 1)
 		return "more than one row";
 	if (PQntuples(rows) == 0)
@@ -147,8 +171,12 @@ unfit_rows(const PGresult *rows)
 	/* of another encoding, it may have grown on its way here */
 	if (PQgetisnull(rows, 0, 0) || PQgetlength(rows, 0, 0) > PROBE_OUTPUT_BYTES_MAX)
 		return "a row of more than 65536 bytes";
-	if (!json_utf8(PQgetvalue(rows, 0, 0), (size_t)PQgetlength(rows, 0, 0)))
+	line = PQgetvalue(rows, 0, 0);
+	len = (size_t)PQgetlength(rows, 0, 0);
+	if (!json_utf8(line, len))
 		return "a row that is not UTF-8";
+	if (!is_object(line, len))
+		return "a row that is no JSON object";
 	return NULL;
 }
 

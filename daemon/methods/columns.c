@@ -107,12 +107,19 @@ columns_hash(struct buf *out, const char *name, const struct batch_row *row, int
 void
 columns_json(struct buf *out, const char *name, const struct batch_row *row, int column)
 {
-	size_t len, at;
+	size_t len;
 	const char *text = batch_text(row, column, &len);
-	char *lf;
 
-	if (!text)
-		return;
+	if (text)
+		columns_add_json(out, name, text, len);
+}
+
+void
+columns_add_json(struct buf *out, const char *name, const char *text, size_t len)
+{
+	char *lf;
+	size_t at;
+
 	buf_json_member_raw(out, name, text, len);
 	at = out->len - len;
 	while ((lf = memchr(out->data + at, '\n', out->len - at)))

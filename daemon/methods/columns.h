@@ -27,6 +27,8 @@ void columns_hash(struct buf *out, const char *name, const struct batch_row *row
  * may have written it) becomes a blank, so that the answer stays one line.
  */
 void columns_json(struct buf *out, const char *name, const struct batch_row *row, int column);
+/* The same of a text that comes from elsewhere. */
+void columns_add_json(struct buf *out, const char *name, const char *text, size_t len);
 /* `result` by its state: verbatim; absent when it was omitted or dropped; null where the tool gave
  * none. */
 void columns_result(

@@ -72,7 +72,7 @@ by_hand_reply(struct by_hand *s, const struct by_hand_decision *d)
 	if (s->reason)
 		buf_json_member_str(&line, "reason", s->reason);
 	if (s->result.len > 0)
-		buf_json_member_raw(&line, "result", s->result.data, s->result.len);
+		columns_add_json(&line, "result", s->result.data, s->result.len);
 	buf_json_member(&line, "would");
 	buf_add_char(&line, '{');
 	buf_json_member_str(&line, "state", d->state);

@@ -57,6 +57,9 @@ def words(cluster, conn):
     is_(line, b'{"jsonrpc":"2.0","id":1,"result":{"verdict":"landed","reason":"found","result":' + result.encode() +
         b',"would":{"state":"done","outcome":"succeeded","counts":false,"why":"landed is final"},"applied":false,"state":"unknown","attempt":1}}',
         'the whole answer, the result as the probe spelled it')
+    PROBE.play("printf '{\"verdict\":\"landed\",\"result\":{\\n  \"id\": 7,\\r\\n  \"ok\": true\\n}}\\n'")
+    line = exchange(conn, Conn.line('probe', {'effect': run['effect']}, 2)[:-1])
+    is_(json.loads(line)['result']['result'], {'id': 7, 'ok': True}, 'a result of several lines comes in one')
     PROBE.says('absent', reason='no such refund')
     told = look(cluster, conn, run)
     is_((told['would'], told['state']), ({'state': 'unknown', 'counts': True, 'absents': '1 of 2', 'why': 'absent, and more of it is needed'}, 'unknown'),

@@ -3,6 +3,7 @@
  * is written, and that an error, a lost connection and silence are no knowledge.
  */
 #include "alloc.h"
+#include "buf.h"
 #include "child.h"
 #include "cluster.h"
 #include "loop.h"
@@ -10,10 +11,12 @@
 #include "probe_sql_spec.h"
 #include "tap.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #define PATIENCE_MS 30000
 #define KEY "00000000-0000-0000-0000-000000000007"
@@ -470,6 +473,99 @@ START_TEST(a_server_that_never_answers_is_not_waited_for)
 }
 END_TEST
 
+static void
+add_message(struct buf *out, char type, const char *body, size_t len)
+{
+	uint32_t n = htonl((uint32_t)len + 4);
+
+	buf_add_char(out, type);
+	buf_add(out, &n, sizeof n);
+	buf_add(out, body, len);
+}
+
+#define MESSAGE(out, type, literal) add_message(out, type, literal, sizeof literal - 1)
+
+/* One statement's one row of one text column. */
+static void
+add_row(struct buf *out, const char *text)
+{
+	uint32_t len = htonl((uint32_t)strlen(text));
+	struct buf row = {0};
+
+	MESSAGE(out, '1', "");
+	MESSAGE(out, '2', "");
+	MESSAGE(out, 'T', "\0\1l\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0");
+	buf_add(&row, "\0\1", 2);
+	buf_add(&row, &len, sizeof len);
+	buf_add_str(&row, text);
+	add_message(out, 'D', row.data, row.len);
+	MESSAGE(out, 'C', "SELECT 1\0");
+	buf_free(&row);
+}
+
+/* In a process of its own: takes one connection, lets it in, and answers whatever it asks. */
+static pid_t
+serve(int fd, const char *line)
+{
+	struct buf welcome = {0}, rows = {0};
+	char asked[8192];
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	MESSAGE(&welcome, 'R', "\0\0\0\0");
+	MESSAGE(&welcome, 'S', "server_version\00015.0\0");
+	MESSAGE(&welcome, 'S', "client_encoding\0UTF8\0");
+	MESSAGE(&welcome, 'S', "in_hot_standby\0off\0");
+	MESSAGE(&welcome, 'S', "default_transaction_read_only\0off\0");
+	MESSAGE(&welcome, 'Z', "I");
+	add_row(&rows, "");
+	add_row(&rows, line);
+	MESSAGE(&rows, 'Z', "I");
+	fd = accept(fd, NULL, NULL);
+	if (read(fd, asked, sizeof asked) > 0 && write(fd, welcome.data, welcome.len) > 0 &&
+	    read(fd, asked, sizeof asked) > 0 && write(fd, rows.data, rows.len) > 0)
+		while (read(fd, asked, sizeof asked) > 0)
+			;
+	_exit(0);
+}
+
+START_TEST(what_a_server_makes_up_is_no_row)
+{
+	static const char *const lines[] = {"x", "{", "{ab", "{\"a", "{\"a\\", "[1,2]", "[\"a\":1]",
+	    "{\"a\":1", "{\"a\":1}x", "{\"a\":1},\"decision\":\"run\"",
+	    "{\"a\":1}},{\"b\":{\"c\":1}", "\"a\"", "7", " "};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char dir[] = "/tmp/effectd-ck-XXXXXX", database[128];
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), status;
+	struct asked a;
+	pid_t pid;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(address.sun_path, sizeof address.sun_path, "%s/.s.PGSQL.5432", dir);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+	ck_assert_int_eq(listen(fd, 8), 0);
+	snprintf(database, sizeof database, "host=%s user=a", dir);
+	for (size_t i = 0; i <= sizeof lines / sizeof lines[0]; i++) {
+		bool made_up = i < sizeof lines / sizeof lines[0];
+
+		pid = serve(fd, made_up ? lines[i] : "{\"a\":1}");
+		ck_assert(ask(&a, "select 1", "", database, 10000));
+		loop_run();
+		ck_assert_msg(a.verdict == (made_up ? PROBE_INCONCLUSIVE : PROBE_LANDED),
+		    "%s: %s %s", made_up ? lines[i] : "a row", probe_verdict_name(a.verdict),
+		    a.reason ? a.reason : "");
+		ck_assert(!made_up || strcmp(a.reason, "a row that is no JSON object") == 0);
+		asked_free(&a);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(fd);
+	unlink(address.sun_path);
+	rmdir(dir);
+}
+END_TEST
+
 START_TEST(what_cannot_be_filled_in_is_not_asked)
 {
 	struct asked a;
@@ -501,6 +597,7 @@ main(void)
 	tcase_add_test(tc, whoever_cannot_be_reached_has_said_nothing);
 	tcase_add_test(tc, the_next_host_has_its_turn);
 	tcase_add_test(tc, a_server_that_never_answers_is_not_waited_for);
+	tcase_add_test(tc, what_a_server_makes_up_is_no_row);
 	tcase_add_test(tc, what_cannot_be_filled_in_is_not_asked);
 	status = tap_run("probe_sql", tc);
 	cluster_remove();
