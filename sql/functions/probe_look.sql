@@ -13,7 +13,7 @@ as $$
 begin
   return query
   select u.ord::integer, case when l.id is null then 'not_found' else 'ok' end, l.id, l.state::text, l.namespace, l.name, l.key,
-    l.attempt, l.policy, l.probe_no, l.probe_timeout_ms, effect.now(), l.claimed_at, l.since, l.kept
+    l.attempt, l.policy, l.probe_no, l.probe_timeout_ms, effect.now(), coalesce(l.open_from, l.claimed_at), l.since, l.kept
   from unnest(p_id, p_scope) with ordinality as u(id, scope, ord)
     left join lateral (
       select r.*, t.namespace, t.name, t.probe_timeout_ms

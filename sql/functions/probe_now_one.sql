@@ -68,7 +68,7 @@ begin
   probe_no := v_row.probe_no;
   probe_timeout_ms := v_tool.probe_timeout_ms;
   probe_at := v_row.probe_at;
-  claimed_at := v_row.claimed_at;
+  claimed_at := coalesce(v_row.open_from, v_row.claimed_at); -- as in effect.sweep
   since := v_row.since;
   kept := v_row.kept;
 end

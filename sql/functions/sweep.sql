@@ -6,6 +6,9 @@
 -- many as the caller can start now, each tool in its turn: effect.probe_turns() says whose turn it is, and what the arrays
 -- are. p_why: why a tool's provider is not asked at present (null = it is), for the people who are called because of it.
 --
+-- claimed_at of a probe is the claim of the first attempt that is open: who asks for what happened since then must not be told
+-- absent of what an attempt beneath a retry has done.
+--
 -- Which row could stay open for ever? One whose due_at lies in the future for ever: each step below either settles the row
 -- or sets due_at to a finite instant, and an unknown row's never lies beyond its deadline. Or one that is due and never
 -- taken: leases, deadlines and notices need no slot, and whoever waits for a probe has a deadline.
@@ -69,7 +72,7 @@ begin
   end loop;
   return query
   select 'probe', l.id, t.namespace, t.name, l.key, l.attempt, l.policy, l.probe_no, t.probe_timeout_ms, null::integer,
-    l.claimed_at, l.since, l.kept, null::text
+    coalesce(l.open_from, l.claimed_at), l.since, l.kept, null::text
   from effect.sweep_probes(least(p_probes_max, p_rows_max), p_tool_room, p_namespace, p_tool, p_running, p_room) l
     join effect.tool t on t.version = l.policy;
 end
