@@ -151,7 +151,7 @@ begin_lost(struct begin *b)
 	struct grant *g;
 
 	if (!b->p.request.set || !b->told_unavailable) {
-		owed_not_told(&b->id.effect, &b->token);
+		owed_not_told(&b->id.effect, &b->token, request_of(b));
 		return;
 	}
 	g = grant_add(&b->id.effect, &b->token, &b->p.request.value, b->id.policy);
@@ -349,7 +349,7 @@ row_run(struct begin *b, const struct batch_row *row)
 		if (b->p.request.set && b->told_unavailable)
 			grant_untold(g);
 		else if (!told)
-			owed_not_told(&b->id.effect, &token);
+			owed_not_told(&b->id.effect, &token, request_of(b));
 		call_end(&b->call);
 		return;
 	}
@@ -358,7 +358,7 @@ row_run(struct begin *b, const struct batch_row *row)
 		begin_answer_withheld(&object, &asked, row);
 		begin_reply(b, &object, "unknown", row, NULL);
 		if (!told)
-			owed_not_told(&b->id.effect, &token);
+			owed_not_told(&b->id.effect, &token, request_of(b));
 	} else {
 		if (b->p.bind)
 			grant_bind(g, b->call.r->connection);

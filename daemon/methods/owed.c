@@ -22,6 +22,8 @@
 struct owed {
 	struct batch_item item;
 	struct uuid effect;
+	struct uuid request; /* of the claim that is given back */
+	bool has_request;
 };
 
 static unsigned n_owed;
@@ -38,17 +40,26 @@ owed_done_cb(struct batch_item *item, int err, const struct batch_row *row)
 		log_warn("ledger",
 		    "\"%s\" of a claim that nobody holds failed: %s, leaving it to its lease",
 		    item->statement->name, err_name(err));
+	if (o->has_request)
+		grant_ask_end(&o->request);
 	waiting_wake(&o->effect);
 	due_now();
 	free(o);
 }
 
 static void
-owe(const struct batch_statement *statement, const struct uuid *effect, const struct uuid *token)
+owe(const struct batch_statement *statement, const struct uuid *effect, const struct uuid *token,
+    const struct uuid *request)
 {
 	struct owed *o = xcalloc(1, sizeof(*o));
 
 	o->effect = *effect;
+	if (request) {
+		/* one more begin of it would be busy against a claim that nobody holds */
+		o->request = *request;
+		o->has_request = true;
+		(void)grant_ask(request, effect);
+	}
 	o->item.statement = statement;
 	o->item.columns[HOLDER_P_ID] = pg_uuid(effect);
 	o->item.columns[HOLDER_P_TOKEN] = pg_uuid(token);
@@ -63,9 +74,10 @@ owe(const struct batch_statement *statement, const struct uuid *effect, const st
 }
 
 void
-owed_not_told(const struct uuid *effect, const struct uuid *token)
+owed_not_told(
+    const struct uuid *effect, const struct uuid *token, const struct uuid *request)
 {
-	owe(&ledger_release, effect, token);
+	owe(&ledger_release, effect, token, request);
 	grant_forget(effect, token);
 }
 
@@ -73,7 +85,7 @@ void
 owed_closed(void *arg, const struct uuid *effect, const struct uuid *token)
 {
 	(void)arg;
-	owe(&ledger_unknown, effect, token);
+	owe(&ledger_unknown, effect, token, NULL);
 }
 
 bool

@@ -10,8 +10,10 @@
 
 #include <stdbool.h>
 
-/* Nobody was told of this `run`, and nobody can ask for it again. Forgets the grant. */
-void owed_not_told(const struct uuid *effect, const struct uuid *token);
+/* Nobody was told of this `run`, and nobody can ask for it again. Forgets the grant. Until it is
+ * given back a begin with the same request (NULL = none) waits for that, as for one under way. */
+void owed_not_told(
+    const struct uuid *effect, const struct uuid *token, const struct uuid *request);
 /* The peer closed the connection that the claim was bound to. The signature is
  * grant_each_bound()'s; arg is not used. */
 void owed_closed(void *arg, const struct uuid *effect, const struct uuid *token);

@@ -119,6 +119,10 @@ check_element(const char *p, int64_t len, enum pgtype type, const struct pgvalue
 	case PGTYPE_BYTEA:
 		must(len == v->text.n && memcmp(p, v->text.p, v->text.n) == 0, "bytes");
 		break;
+	case PGTYPE_INT4_ARRAY:
+	case PGTYPE_TEXT_ARRAY: /* values that are arrays themselves are no elements */
+		must(false, "an element");
+		break;
 	}
 }
 

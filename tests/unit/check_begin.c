@@ -339,6 +339,28 @@ START_TEST(second_begin_of_a_request_waits_for_the_first)
 }
 END_TEST
 
+START_TEST(begin_of_a_request_waits_until_its_claim_is_given_back)
+{
+	struct fake_request *first = fake_call("begin", "{" TOOL "," REQUEST "}", 1);
+	struct fake_request *second;
+	struct fake_row busy = row_of("busy", NULL, 0);
+	struct uuid token;
+
+	fake_fly();
+	fake_gone(first);
+	token = grant_it(60000);
+	second = fake_call("begin", "{" TOOL "," REQUEST "}", 2);
+	/* on another connection: the ledger has it before the release */
+	fake_end(TAILQ_NEXT(sent(&ledger_release), link), 0, &busy);
+	ck_assert_ptr_null(second->answer);
+	given_back(&token);
+	grant_it(60000);
+	fake_answered(second, "\"run\"");
+	fake_free(second);
+	nothing_left();
+}
+END_TEST
+
 START_TEST(two_equal_requests_at_once_are_one_run_and_one_busy)
 {
 	struct fake_request *first = fake_call("begin", "{" TOOL "," REQUEST "}", 1);
@@ -737,6 +759,7 @@ main(void)
 	tcase_add_test(tc, lost_claim_with_a_request_may_be_asked_for);
 	tcase_add_test(tc, run_older_than_its_lease_is_withheld);
 	tcase_add_test(tc, second_begin_of_a_request_waits_for_the_first);
+	tcase_add_test(tc, begin_of_a_request_waits_until_its_claim_is_given_back);
 	tcase_add_test(tc, two_equal_requests_at_once_are_one_run_and_one_busy);
 	tcase_add_test(tc, waiter_asks_again_when_the_effect_changes);
 	tcase_add_test(tc, waiter_is_told_busy_at_its_time_and_at_the_stop);
