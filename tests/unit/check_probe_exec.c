@@ -417,8 +417,8 @@ START_TEST(signals_are_as_they_are_by_default)
 {
 	struct asked a;
 
-	/* SIGPIPE is ignored by us, and SIGCHLD handled; 32 and 33 are the C library's own, which it
-	 * lets nobody set, and may have come ignored from whoever started us */
+	/* SIGPIPE is ignored by us, and SIGCHLD handled; 32 and 33 are the C library's own: it lets
+	 * nobody set them, and they may have come ignored from whoever started us */
 	ask_and_wait(&a,
 	    "set -f; seen=$(echo $(grep -E '^Sig(Ign|Blk):' /proc/self/status)"
 	    " $(ps -o sid=,tty= -p $$)); case $seen in"
