@@ -209,7 +209,10 @@ def every_nth(wrapper, nth, exchange, kind, error, stride):
         armed = Armed(wrapper, nth, kind, n, error)
         exchange(wrapper, armed)
         if not armed.n_failed:
-            break
+            if n_tried or not armed.n_seen:
+                break
+            n = random.randint(1, armed.n_seen)  # the very first one was beyond them
+            continue
         n_tried += 1
         n += stride
     wrapper.stand()

@@ -66,8 +66,11 @@ def down(conn, daemon, cluster):
     late = cluster.psql("select count(*) from effect.event e join effect.ledger l on l.id = e.effect where e.kind = 'escalated' and l.key like 'd-%' "
                         f"and e.at > l.deadline_at + interval '{int(5 * SLOW)} s'")
     is_(late, '0', 'at its deadline')
-    ok(len(DOWN.asked()) <= 24, 'the provider was asked once by each probe that was under way already, and then no more', len(DOWN.asked()))
-    is_(count(cluster, 'down', 'l.probe_no > 0'), len(DOWN.asked()), 'whoever was not asked about has taken no probe number')
+    # 24 at a time; each of the first four that end makes room for one more
+    ok(len(DOWN.asked()) <= 24 + 4, 'the provider was asked once by each probe that was under way already, and then no more', len(DOWN.asked()))
+    # a sweep that was under way when the circuit opened may have taken what then is not asked about
+    taken = count(cluster, 'down', 'l.probe_no > 0')
+    ok(len(DOWN.asked()) <= taken <= 24 + 4, 'whoever was not asked about while it is open has taken no probe number', taken)
     row = conn.call('get', effect=effects['d-59'], events=100)
     like(row['events'][-1]['reason'], r'^no probe could tell by the deadline: probe circuit open since \d{4}-\d\d-\d\dT.*Z$', 'people are told why')
     is_(len(daemon.grep(r'event=circuit .*tool=down state=open failures=5')), 1, 'one line in the log')

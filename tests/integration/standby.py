@@ -1,8 +1,10 @@
 """A streaming standby of a Cluster, for tests of failovers."""
 import os
+import shutil
 import signal
+import subprocess
 
-from harness import PG_USER, Cluster, wait_until
+from harness import PG_BIN, PG_USER, Cluster, wait_until
 
 
 class Standby(Cluster):
@@ -15,9 +17,24 @@ class Standby(Cluster):
         self.start()
 
     def _make(self):
+        if not os.path.exists(os.path.join(PG_BIN, 'pg_basebackup')):
+            self._copy()
+            return
         # the name goes into primary_conninfo, by which the primary knows whom its commits wait for
         self._run('pg_basebackup', '-D', self.data, '-R', '-X', 'stream', '-c', 'fast', '--no-sync',
                   '-d', f'host={self.primary.dir} port=5432 user=postgres application_name={self.name}')
+
+    def _copy(self):
+        """A server that comes without pg_basebackup, which must not be older than the server: its files, while it stands still."""
+        self.primary.stop()
+        shutil.copytree(self.primary.data, self.data, dirs_exist_ok=True)
+        with open(os.path.join(self.data, 'standby.signal'), 'wb'), \
+                open(os.path.join(self.data, 'postgresql.auto.conf'), 'a', encoding='ascii') as conf:
+            conf.write(f"primary_conninfo = 'host={self.primary.dir} port=5432 user=postgres application_name={self.name}'\n")
+        if self.as_user:
+            subprocess.run(['chown', '-R', f'{PG_USER}:{PG_USER}', self.data], check=True)
+        os.chmod(self.data, 0o700)
+        self.primary.start()
 
     def follows(self):
         """Waits until the primary's commits wait for it: from then on nothing that was told can be missing here."""
