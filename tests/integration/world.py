@@ -296,7 +296,7 @@ class World:
         def ended():
             for effect in list(left):
                 answer, _ = wire.ask('get', {'effect': effect})
-                state = answer['result']['state']
+                state = (answer or {}).get('result', {}).get('state')  # None: unavailable, as it is just back
                 if state not in ('done', 'released', 'escalated'):
                     return False
                 left.discard(effect)

@@ -298,10 +298,14 @@ START_TEST(a_changed_policy_starts_anew)
 	    "{\"name\":\"b\",\"probe\":{\"exec\":{\"argv\":[\"/bin/false\"]}}}]";
 	struct tool_set *old_set = load(before), *new_set = load(after);
 	struct breaker_probe old = {0};
+	struct tool_policy for_long = other; /* its pause is over in no debugger */
+	int64_t pause_ms = 60000;
 
+	for_long.probe_backoff_ms = &pause_ms;
+	for_long.n_probe_backoff = 1;
 	breaker_start(&old, &tool);
 	unanswered(&tool, 5);
-	unanswered(&other, 5);
+	unanswered(&for_long, 5);
 	pass_a_moment();
 	breaker_reload(old_set, new_set);
 	ck_assert_uint_eq(room(&tool), SHARE - 1);
