@@ -225,11 +225,8 @@ ctl_begin(struct ctl *ctl)
 	what.params = params.data;
 	what.params_len = params.len;
 	err = ask(ctl, &what, &answer, &sent, &why);
-	if (err)
-		code = show_no_answer(ctl, err, why);
-	else if (answer.error)
-		code = show_error(ctl, &answer);
-	else
+	code = show_asked(ctl, err, why, &answer);
+	if (code == CTL_OK)
 		code = tell(ctl, &answer, usage_value(&set, "print"));
 	if (sent && (err || answer.error) && code == CTL_UNAVAILABLE && !ctl->json)
 		fprintf(stderr,

@@ -165,11 +165,9 @@ ctl_explain(struct ctl *ctl)
 	what.params = params.data;
 	what.params_len = params.len;
 	err = ask(ctl, &what, &answer, NULL, &why);
-	if (err)
-		code = show_no_answer(ctl, err, why);
-	else
-		code =
-		    answer.error ? show_error(ctl, &answer) : tell(ctl, &answer, what.deadline_ms);
+	code = show_asked(ctl, err, why, &answer);
+	if (code == CTL_OK)
+		code = tell(ctl, &answer, what.deadline_ms);
 out:
 	ask_answer_free(&answer);
 	buf_free(&params);

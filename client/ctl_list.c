@@ -162,11 +162,8 @@ gather(const struct ctl *ctl, struct flag_set *set, int64_t deadline_ms, struct 
 		what.params_len = params.len;
 		ask_answer_free(&page);
 		err = ask(ctl, &what, &page, NULL, &why);
-		if (err)
-			code = show_no_answer(ctl, err, why);
-		else if (page.error)
-			code = show_error(ctl, &page);
-		else
+		code = show_asked(ctl, err, why, &page);
+		if (code == CTL_OK)
 			add_page(l, &page);
 	} while (!code && l->cursor && usage_given(set, "all"));
 	ask_answer_free(&page);

@@ -142,11 +142,8 @@ send_params(const struct ctl *ctl, struct flag_set *set, unsigned verb, int64_t 
 		what.params = params.data;
 		what.params_len = params.len;
 		err = ask(ctl, &what, &answer, NULL, &why);
-		if (err)
-			code = show_no_answer(ctl, err, why);
-		else if (answer.error)
-			code = show_error(ctl, &answer);
-		else
+		code = show_asked(ctl, err, why, &answer);
+		if (code == CTL_OK)
 			code = tell(ctl, &answer, usage_value(set, "print"));
 	}
 	ask_answer_free(&answer);

@@ -174,10 +174,9 @@ ctl_status(struct ctl *ctl)
 	if (!usage_deadline(ctl, &set, &what.deadline_ms))
 		return CTL_USAGE;
 	err = ask(ctl, &what, &answer, NULL, &why);
-	if (err)
-		code = show_no_answer(ctl, err, why);
-	else
-		code = answer.error ? show_error(ctl, &answer) : tell(ctl, &answer);
+	code = show_asked(ctl, err, why, &answer);
+	if (code == CTL_OK)
+		code = tell(ctl, &answer);
 	ask_answer_free(&answer);
 	return code;
 }

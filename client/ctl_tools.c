@@ -136,12 +136,8 @@ tools_list(struct ctl *ctl)
 	if (!usage_deadline(ctl, &set, &what.deadline_ms))
 		return CTL_USAGE;
 	err = ask(ctl, &what, &answer, NULL, &why);
-	if (err) {
-		code = show_no_answer(ctl, err, why);
-	} else if (answer.error) {
-		code = show_error(ctl, &answer);
-	} else {
-		code = CTL_OK;
+	code = show_asked(ctl, err, why, &answer);
+	if (code == CTL_OK) {
 		raw = ask_raw(&answer, answer.result, &len);
 		if (ctl->json)
 			show_schema("tools-list", raw, len);
@@ -397,11 +393,8 @@ tools_probe(struct ctl *ctl)
 	what.params_len = params.len;
 	/* once: a repeat would be another probe */
 	err = ask(ctl, &what, &answer, NULL, &why);
-	if (err)
-		code = show_no_answer(ctl, err, why);
-	else if (answer.error)
-		code = show_error(ctl, &answer);
-	else
+	code = show_asked(ctl, err, why, &answer);
+	if (code == CTL_OK)
 		code = probe_answer(ctl, &answer, set.args[0], effect);
 	ask_answer_free(&answer);
 	buf_free(&params);

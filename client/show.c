@@ -374,7 +374,8 @@ say_error(struct buf *out, const struct ask_answer *answer, uint32_t data)
 	free(why);
 }
 
-int
+/* The wire's error. */
+static int
 show_error(const struct ctl *ctl, const struct ask_answer *answer)
 {
 	uint32_t data = json_member(&answer->doc, answer->error, "data");
@@ -423,12 +424,14 @@ show_failure(const struct ctl *ctl, enum ctl_exit code, const char *name, const 
 }
 
 int
-show_no_answer(const struct ctl *ctl, int err, char *why)
+show_asked(const struct ctl *ctl, int err, char *why, const struct ask_answer *answer)
 {
-	int code = err == ERR_UNAVAILABLE
-	    ? show_failure(ctl, CTL_UNAVAILABLE, "unavailable", "%s", why)
-	    : show_failure(ctl, CTL_BUG, "internal", "%s", why);
+	int code;
 
+	if (!err)
+		return answer->error ? show_error(ctl, answer) : CTL_OK;
+	code = err == ERR_UNAVAILABLE ? show_failure(ctl, CTL_UNAVAILABLE, "unavailable", "%s", why)
+				      : show_failure(ctl, CTL_BUG, "internal", "%s", why);
 	free(why);
 	return code;
 }

@@ -46,14 +46,13 @@ void show_out(struct buf *text);
 enum ctl_exit show_error_exit(int64_t code);
 /* The exit code of begin by its answer. */
 enum ctl_exit show_decision_exit(const struct ask_answer *answer);
-/* Tells the wire's error of `answer` and returns its exit code. */
-int show_error(const struct ctl *ctl, const struct ask_answer *answer);
 /* Tells an error of our own: `name` is the error's word ("usage", "bad_input", "unavailable", ...).
  * Returns `code`. */
 int show_failure(const struct ctl *ctl, enum ctl_exit code, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/* What `ask` could not do. Takes `why`. */
-int show_no_answer(const struct ctl *ctl, int err, char *why);
+/* What became of an ask(): CTL_OK if `answer` has a result; else tells why it has none, the wire's
+ * error or `err`, and returns the exit code. Takes `why`. */
+int show_asked(const struct ctl *ctl, int err, char *why, const struct ask_answer *answer);
 /* Flushes stdout: what could not be written is no success. Returns `code`, or CTL_BUG. */
 int show_end(int code);
 
