@@ -6,6 +6,7 @@
 #include "loop.h"
 #include "probe.h"
 #include "probe_exec.h"
+#include "probing.h"
 #include "tap.h"
 
 #include <dirent.h>
@@ -20,8 +21,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define DEADLINE_MS 30000
 
 /* ---- the judge ---- */
 
@@ -127,35 +126,6 @@ struct asked {
 	char reason[512];
 };
 
-static unsigned n_open;
-static struct loop_timer *deadline;
-
-static void
-deadline_cb(void *arg)
-{
-	(void)arg;
-	ck_abort_msg("a probe never came to its end");
-}
-
-static void
-setup(void)
-{
-	signal(SIGPIPE, SIG_IGN);
-	loop_init();
-	child_init();
-	n_open = 0;
-	deadline = loop_timer_new(deadline_cb, NULL);
-	loop_timer_set(deadline, DEADLINE_MS);
-}
-
-static void
-teardown(void)
-{
-	child_stop();
-	loop_timer_free(deadline);
-	loop_free();
-}
-
 static void
 done_cb(void *arg, const struct probe_answer *answer)
 {
@@ -168,8 +138,7 @@ done_cb(void *arg, const struct probe_answer *answer)
 		snprintf(
 		    a->result, sizeof a->result, "%.*s", (int)answer->result_len, answer->result);
 	snprintf(a->reason, sizeof a->reason, "%s", answer->reason ? answer->reason : "");
-	if (--n_open == 0)
-		loop_stop();
+	probing_ended();
 }
 
 static bool

@@ -9,6 +9,7 @@
 #include "loop.h"
 #include "probe.h"
 #include "probe_sql_spec.h"
+#include "probing.h"
 #include "tap.h"
 
 #include <arpa/inet.h>
@@ -18,7 +19,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#define PATIENCE_MS 30000
 #define KEY "00000000-0000-0000-0000-000000000007"
 
 /* ---- policies ---- */
@@ -135,35 +135,6 @@ struct asked {
 	char *result, *reason; /* NULL = none */
 };
 
-static struct loop_timer *guard;
-static unsigned n_open;
-
-static void
-guard_cb(void *arg)
-{
-	(void)arg;
-	ck_abort_msg("a probe never came to its end");
-}
-
-static void
-setup(void)
-{
-	signal(SIGPIPE, SIG_IGN);
-	loop_init();
-	child_init();
-	n_open = 0;
-	guard = loop_timer_new(guard_cb, NULL);
-	loop_timer_set(guard, PATIENCE_MS);
-}
-
-static void
-teardown(void)
-{
-	child_stop();
-	loop_timer_free(guard);
-	loop_free();
-}
-
 static void
 done_cb(void *arg, const struct probe_answer *answer)
 {
@@ -174,8 +145,7 @@ done_cb(void *arg, const struct probe_answer *answer)
 	a->verdict = answer->verdict;
 	a->result = answer->result ? xstrndup(answer->result, answer->result_len) : NULL;
 	a->reason = answer->reason ? xstrdup(answer->reason) : NULL;
-	if (--n_open == 0)
-		loop_stop();
+	probing_ended();
 }
 
 /* False: it could not be started, a->reason says why. */
