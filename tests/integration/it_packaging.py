@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """What packaging/ ships is what the programs take: the sample config with every key written out, the sample policy, the
-units, and where `make install` puts things."""
+units, and where `make install` puts things; and what install-deps finds missing."""
 import os
 import re
+import shutil
 import subprocess
 
 from harness import *
@@ -110,8 +111,31 @@ def units_are_sound():
     like(service, r'(?m)^WatchdogSec=', 'the loop is watched')
 
 
+def names_what_is_missing():
+    """install-deps over a list of ours, on a machine where dpkg knows of one package and there is one command."""
+    here = os.path.join(HERE, 'deps')
+    os.makedirs(os.path.join(here, 'bin'))
+    shutil.copy(os.path.join(PACKAGING, 'install-deps'), here)
+    write('deps/deps', '# A remark that is none of the sections.\n# build\ninstalled\nabsent\n# test\n'
+          'there:not-installed\nnot-there:installed\nnot-there:wanted\n')
+    for name, text in (('there', ''), ('dpkg-query', 'test "${@: -1}" = installed && echo -n "install ok installed"')):
+        os.chmod(write(f'deps/bin/{name}', f'#!/bin/bash\n{text}\n'), 0o755)
+    path = {**os.environ, 'PATH': os.path.join(here, 'bin') + ':' + os.environ['PATH']}
+
+    def missing(*sections):
+        asked = run(os.path.join(here, 'install-deps'), '--check', *sections, env=path)
+        note(asked.stderr)
+        return asked.returncode, asked.stdout.split()
+
+    is_(missing('build'), (1, ['absent']), 'a package that dpkg does not know is missing')
+    is_(missing('test'), (1, ['wanted']), 'COMMAND:PACKAGE only where neither the command nor the package is there')
+    is_(missing(), (1, ['absent', 'wanted']), 'without a section: of all')
+    is_(missing('run'), (0, []), 'a section that lacks nothing says nothing')
+
+
 config_is_taken()
 policy_passes_lint()
 install_puts_all_in_place()
 units_are_sound()
+names_what_is_missing()
 done()
