@@ -161,6 +161,14 @@ create table effect.stat (
   primary key (minute, namespace, tool, decision)
 );
 
+-- Which SQL roles may act in which namespaces from a database session of their own: effect.allow() writes it.
+create table effect.access (
+  allowed_at timestamptz not null,
+  namespace text not null,
+  role name not null,
+  primary key (namespace, role)
+);
+
 -- A second, independent assertion about transitions. States stand in the order in which a row passes through them; the
 -- condition is judged without calling the function, which sees only rows that go back or change hands. The one attempt that
 -- may be granted over an open one is a retry: by both attempts' policies, of the same call, inside both their windows.
