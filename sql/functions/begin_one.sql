@@ -3,11 +3,15 @@
 --
 -- p_turn_id, p_business: budgets of a turn and the business guard, for effect.begin_guarded, which holds their locks; null is
 -- none. They judge new grants alone: whatever else an effect answers comes first. p_asked: its own asks counted so far.
+--
+-- p_here: for effect.begin_here, whose transaction is somebody's own and may stay open for long. It locks no row but one that
+-- it is granted: a lease that is over it only reads, and leaves to the sweeper. Who meets the row that it was granted is
+-- told `busy` at once, as by a key that it claimed, and not to ask again until that transaction ends.
 create or replace function effect.begin_one(
   p_id uuid, p_policy bigint, p_key text, p_fingerprint uuid, p_token uuid, p_request uuid, p_lease_ms integer,
   p_owner text, p_run text, p_step text, p_turn text, p_kept text, p_regrant boolean, p_not_after timestamptz,
   p_resent boolean, p_instance uuid, p_boot uuid, p_turn_id uuid default null, p_asked integer default 0,
-  p_business uuid default null, p_again text default null,
+  p_business uuid default null, p_again text default null, p_here boolean default false,
   out answer text, out attempt integer, out token uuid, out lease_until timestamptz, out lease_ms bigint,
   out protected_until timestamptz, out on_error text, out state text, out claimed_at timestamptz,
   out since timestamptz, out next_probe_at timestamptz, out owner text, out outcome text, out decided_by text,
@@ -35,9 +39,12 @@ begin
     return;
   end if;
   if p_resent then
-    -- Its own first try may still be committing on a backend whose connection was lost: wait for it, bounded.
-    perform effect.await_lock(effect.lock_of(p_id));
-    v_now := effect.now();
+    -- Its own first try may still be committing on a backend whose connection was lost: wait for it, bounded; not for
+    -- a transaction of somebody's own.
+    if not effect.held_here(p_id) then
+      perform effect.await_lock(effect.lock_of(p_id));
+      v_now := effect.now();
+    end if;
     v_over := exists (select from effect.event e
       where e.effect = p_id and e.token = p_token and e.kind in ('granted', 'expired'));
   end if;
@@ -80,6 +87,10 @@ begin
     v_change := 'grant';
   end if;
 
+  if p_here and v_change = 'lapse' then
+    answer := 'unknown';
+    v_change := null;
+  end if;
   if v_change in ('claim', 'renew', 'regrant', 'retry', 'grant') and v_now > p_not_after then
     answer := 'late';
     return;
@@ -116,7 +127,11 @@ begin
     end if;
   elsif v_change is not null then
     select * into v_row from effect.ledger l where l.id = p_id for update skip locked;
-    if not found or v_row is distinct from v_seen then
+    if not found and v_change <> 'regrant' and not p_resent and effect.held_here(p_id) then
+      answer := 'busy';
+      state := 'pending';
+      return;
+    elsif not found or v_row is distinct from v_seen then
       answer := 'retry';
       return;
     end if;
@@ -158,7 +173,7 @@ begin
   lease_until := v_seen.lease_until;
   protected_until := v_seen.keep_until;
   owner := v_seen.owner;
-  since := v_seen.since;
+  since := coalesce(v_seen.since, case when answer = 'unknown' then v_seen.lease_until end);
   next_probe_at := effect.next_probe_at(v_seen);
   kept := v_seen.kept;
   if answer = 'run' then

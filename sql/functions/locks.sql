@@ -16,3 +16,8 @@ as $$ select pg_catalog.uuid_hash_extended(p_turn, 3) $$;
 create or replace function effect.lock_of_business(p_business uuid) returns bigint
 language sql immutable parallel safe
 as $$ select pg_catalog.uuid_hash_extended(p_business, 4) $$;
+
+-- Held by a transaction of somebody's own that was granted the effect (effect.begin_here), as long as it is open.
+create or replace function effect.lock_of_here(p_id uuid) returns bigint
+language sql immutable parallel safe
+as $$ select pg_catalog.uuid_hash_extended(p_id, 5) $$;

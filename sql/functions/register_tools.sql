@@ -1,4 +1,6 @@
--- effect.register_tools(versions, namespaces, names, policies): stores versions of policies that are not known yet.
+-- effect.register_tools(versions, namespaces, names, policies): stores versions of policies that are not known yet; of the others
+-- it notes that they were told, for the one that was told last is that of effect.begin_here. The one for unknown tools has no
+-- name (''), and is taken back by a policy of null.
 -- A policy is the effective policy as canonical JSON, every default filled in (effectd-tools(5)). Members that this
 -- version of the schema does not know are kept in the text and judged by nobody.
 create or replace function effect.register_tools(
@@ -8,7 +10,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform effect.enter(cardinality(p_version), cardinality(p_namespace), cardinality(p_name), cardinality(p_policy));
-  insert into effect.tool (version, registered_at, lease_ms, hold_max_ms, settle_ms, probe_timeout_ms,
+  delete from effect.tool t using unnest(p_namespace, p_name, p_policy) as u(namespace, name, policy)
+  where u.policy is null and u.name = '' and t.namespace = u.namespace and t.name = '';
+  insert into effect.tool as t (version, registered_at, lease_ms, hold_max_ms, settle_ms, probe_timeout_ms,
     escalate_after_ms, keep_result_ms, keep_key_ms, result_max, max_attempts, absent_needed, has_probe, namespace,
     name, on_error, on_unknown, result_secret, policy, probe_backoff_ms, turn_budget, turn_asks, business_window_ms,
     on_business_duplicate, retry_window_ms)
@@ -25,7 +29,9 @@ begin
     p ->> 'on_business_duplicate', effect.duration_ms(p ->> 'retry_window')
   from unnest(p_version, p_namespace, p_name, p_policy) as u(version, namespace, name, policy),
     lateral (select u.policy::jsonb as p) as j
+  where u.policy is not null
   order by u.version
-  on conflict (version) do nothing;
+  on conflict (version) do update set registered_at = excluded.registered_at
+  where t.registered_at < excluded.registered_at;
 end
 $$;

@@ -8,6 +8,7 @@
 \set big 1000000
 \endif
 select effect_test.tool('guarded', '{"turn_budget": 2, "turn_asks": 9, "business_window": "1h", "on_business_duplicate": "hold"}') \gset
+select effect.allow('postgres', 'default') \gset
 -- no pg_temp: it is gone with the session
 create schema plans;
 create function plans.scans() returns bigint language sql as $$
@@ -40,6 +41,10 @@ begin
     when 'begin guarded, twins' then
       perform effect_test.begin_guarded((select jsonb_agg(j || jsonb_build_object('key', 'twin of ' || (j ->> 'key'), 'again', a, 'token', gen_random_uuid()))
         from jsonb_array_elements(v_guarded) j, unnest(array[null, 'two']) a));
+    when 'begin here' then
+      perform effect.begin_here('default', 'probed', k, replace(effect_test.uid('args')::text, '-', '')) from unnest(p_keys) k;
+    when 'begin and complete here' then
+      perform (select effect.complete_here(h.effect, h.token, '1') from effect.begin_here('default', 'probed', k) h) from unnest(p_keys) k;
     when 'complete' then perform effect_test.complete(v_1);
     when 'complete failed' then perform effect_test.complete((select jsonb_agg(j || '{"outcome": "failed"}') from jsonb_array_elements(v_1) j));
     when 'complete attempt 2 failed' then
@@ -91,7 +96,8 @@ insert into plans.step (message, before) values
   ('begin again', '{begin}'), ('begin again', '{begin, release}'), ('begin again', '{begin, unknown}'),
   ('begin again', '{begin, complete}'), ('begin again', '{begin, a minute later}'), ('begin, sent again', '{begin}'),
   ('begin again', '{begin, complete, two months later}'),
-  ('begin guarded', '{}'), ('begin guarded, twins', '{begin guarded}'), ('list business', '{begin guarded}'),
+  ('begin here', '{}'), ('begin here', '{begin, release}'), ('begin here', '{begin, complete}'), ('begin here', '{begin, a minute later}'),
+  ('begin and complete here', '{}'), ('begin guarded', '{}'), ('begin guarded, twins', '{begin guarded}'), ('list business', '{begin guarded}'),
   ('complete', '{begin}'), ('complete', '{begin, complete}'), ('complete', '{begin, unknown}'),
   ('complete', '{begin, release, begin again}'), ('complete failed', '{begin}'), ('complete failed', '{begin, complete}'),
   ('complete attempt 2 failed', '{begin, release, begin again}'), ('complete', '{begin, release}'),

@@ -11,7 +11,9 @@ insert into calls values
     ('forget_events', $$ select effect.forget_events(0, 10) $$),
   ('notified', $$ select effect.notified(array[effect_test.uid('a')], array[1], array[true], array['']) $$),
   ('stat_add', $$ select effect.stat_add(array[now()], array['n'], array['t'], array['run'], array[1::bigint], array['{}']) $$),
+  ('begin_here', $$ select effect.begin_here('default', 'probed', 'here') $$),
   ('register_tools', $$ select effect_test.tool('new') $$);
+select effect.allow('postgres', 'default') \gset
 begin isolation level repeatable read;
 select throws_ok(call, 'ZE001', null, name || ' under repeatable read') from calls order by name;
 commit;
