@@ -26,14 +26,15 @@ FAULTS = {
     'not-sent-unknown': 'nothing was sent', 'run-kept-after-cancel': 'given up while begin waits', 'completes-once': 'lost at any byte',
     'kept-is-recorded': 'kept is no record', 'calls-again': 'lost at any byte', 'not-recorded-is-fine': 'until its time is over', 'value-lost': 'until its time is over',
     'conflict-is-fine': 'another outcome stands', 'conflict-again': 'another outcome stands', 'long-line': 'longer than a line may be', 'execute-is-run': 'does not know',
-    'busy-is-run': 'busy is no run', 'unknown-is-run': 'unknown is no run', 'released-error-is-run': 'without a token', 'failed-is-value': 'replay of a failure',
+    'busy-is-run': 'busy is no run', 'unknown-is-run': 'unknown is no run', 'half-a-run': 'without a token', 'failed-is-value': 'replay of a failure',
     'gone-is-null': 'kept no more', 'omitted-is-null': 'too long to be kept', 'replay-unmarked': 'replay is the recorded value', 'replay-printed-anew': 'verbatim',
     'denied-again': 'denied', 'internal-is-the-end': 'a bug of the daemon', 'overloaded-is-the-end': 'overloaded', 'hammers': 'asks again at growing',
-    'any-id': 'nobody asked', 'first-line': 'comes twice', 'no-extend': 'longer than its lease', 'extends-after': 'longer than its lease', 'loss-untold': 'lease is lost: fn',
+    'any-id': 'nobody asked', 'no-extend': 'longer than its lease', 'extends-after': 'no extend is sent', 'loss-untold': 'lease is lost: fn',
     'loss-unreported': 'lease is lost: fn', 'loss-by-answers-only': 'no extend is answered', 'lost-with-the-connection': 'an extend whose connection', 'pass-reported': 'pass is called',
     'no-bind': 'is made once and its value recorded', 'no-wait': 'unless told otherwise', 'unknown-once': 'the answer to unknown is lost', 'one-read': 'in pieces',
     'garbage-is-fatal': 'a line that is no JSON', 'stale-connection': 'closed between two calls', 'gives-up-early': 'begin_timeout is on top',
     'for-ever': 'nobody answers until', 'advice-hidden': 'mismatch is no run', 'result-of-another': 'comes twice', 'release-once': 'the answer to release is lost',
+    'raw-reason': 'too long for a reason', 'lost-on-cancel': 'result is on its way', 'refused-again': 'refuses is not recorded',
 }
 on = set()
 RETRYABLE = ('unavailable', 'internal', 'overloaded')
@@ -58,7 +59,7 @@ class Connection:
     def ask(self, method, params, until_s, stop):
         """Gives up at until_s, or when stop is set. .sent_s: when the line was sent; .raw: the answer's text."""
         self.next_id += 1
-        id_ = self.next_id
+        id_, used = self.next_id, self.sock is not None
         try:
             if not self.sock:
                 sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -69,6 +70,8 @@ class Connection:
             return self.wait(id_, until_s, stop)
         except OSError:
             self.close()
+            if used and 'stale-connection' in on:
+                raise Told('Broken') from None
             return None
 
     def wait(self, id_, until_s, stop):
@@ -82,7 +85,7 @@ class Connection:
                 if 'garbage-is-fatal' in on:
                     raise Told('Garbage') from None
                 raise ConnectionError from None
-            if isinstance(answer, dict) and (answer.get('id') == id_ or {'any-id', 'first-line', 'result-of-another'} & on):
+            if isinstance(answer, dict) and (answer.get('id') == id_ or {'any-id', 'result-of-another'} & on):
                 self.raw = line.decode()
                 return answer
         return None
@@ -112,6 +115,25 @@ class Connection:
 
 def now_s():
     return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def tame(text):
+    text = text.replace('\0', '?').encode('utf-8', 'replace')[:1000]
+    return text.decode('utf-8', 'ignore')
+
+
+def member(text, name):
+    """The very text of a member of an object."""
+    decoder, at = json.JSONDecoder(), text.index('{') + 1
+    while True:
+        found, at = decoder.raw_decode(text, at)
+        start = at = at + 1
+        while text[start] in ' \t':
+            start += 1
+        at = decoder.raw_decode(text, start)[1]
+        if found == name:
+            return text[start:at]
+        at = text.index('"', at)
 
 
 def error_name(answer):
@@ -144,7 +166,9 @@ class Call:
             answer = self.conn.ask(method, params, until_s, stop)
             name = error_name(answer)
             final = {'internal': 'internal-is-the-end', 'overloaded': 'overloaded-is-the-end'}.get(name, '') in on
-            again = answer is None or name in RETRYABLE and not final or name == 'denied' and 'denied-again' in on or name == 'conflict' and 'conflict-again' in on
+            if 'kept-is-recorded' in on and (answer or {}).get('error', {}).get('data', {}).get('kept'):
+                return {'result': {}}
+            again = answer is None or name in RETRYABLE and not final or name == 'denied' and 'denied-again' in on or name == 'conflict' and 'conflict-again' in on or name == 'invalid_params' and method == 'complete' and 'refused-again' in on
             if 'asks-once' in on or method == 'complete' and 'completes-once' in on or method in ('unknown', 'release') and method + '-once' in on:
                 again = False
             if answer is not None and not again:
@@ -166,6 +190,8 @@ class Call:
             line = self.guarded()
         except Told as told:
             line = told.line
+        except (ValueError, TypeError, KeyError, AttributeError) as e:
+            line = {'got': 'error', 'kind': 'Broken', 'text': repr(e)}
         self.over.set()
         return {**line, **({'lost': True} if self.lost.is_set() else {})}
 
@@ -207,9 +233,9 @@ class Call:
                 self.conn.ask('complete', {'effect': None, 'token': None, 'result': 1}, now_s() + 0.5, self.never)
             return line
         if run:
-            if not isinstance(told.get('token'), str) and not {'released-error-is-run', 'busy-is-run', 'unknown-is-run'} & on:
+            if not (isinstance(told.get('token'), str) and isinstance(told.get('lease_ms'), int)) and not {'half-a-run', 'busy-is-run', 'unknown-is-run'} & on:
                 raise Told('Broken')
-            return self.granted({'effect': None, 'token': None, 'lease_ms': 60000, 'attempt': 1, 'provider_key': '', **told})
+            return self.granted({'token': None, 'lease_ms': 60000, 'attempt': 1, 'provider_key': '', **told})
         if decision == 'replay':
             return self.replay(told)
         raise Told(decision.capitalize() if decision in ('busy', 'mismatch', 'unknown', 'escalated', 'exhausted', 'held') else 'Odd',
@@ -221,11 +247,7 @@ class Call:
         if told['result_state'] in ('omitted', 'expired') and told['outcome'] == 'succeeded':
             if {'omitted': 'omitted-is-null', 'expired': 'gone-is-null'}[told['result_state']] not in on:
                 raise Told('ResultGone', 'it was done')
-        raw = json.dumps(told.get('result'))
-        if 'replay-printed-anew' not in on and '"result":' in self.conn.raw:
-            text = self.conn.raw[self.conn.raw.index('"outcome"'):]
-            start = text.index('"result":') + len('"result":')
-            raw = text[start:text.index(',"result_state"', start)]
+        raw = json.dumps(told.get('result')) if 'replay-printed-anew' in on or 'result' not in told else member(member(self.conn.raw, 'result'), 'result')
         return {'got': 'value', 'value': told.get('result'), 'replayed': 'replay-unmarked' not in on, 'raw': raw}
 
     # ---- the call
@@ -310,7 +332,7 @@ class Call:
             if not (self.lost.is_set() and 'loss-unreported' in on):
                 self.complete(grant, {'return': 'succeeded', 'fail': 'failed', 'tool_error': 'error'}[does], value)
         elif does != 'cancelled' or 'cancel-untold' not in on:
-            self.report('unknown', grant, **({} if 'no-reason' in on else {'reason': text}))
+            self.report('unknown', grant, **({} if 'no-reason' in on else {'reason': text if 'raw-reason' in on else tame(text)}))
         return self.outcome(came_to)
 
     def complete(self, grant, outcome, value):
@@ -322,7 +344,8 @@ class Call:
             text, more = repr(value), None
         if not more or len(text) > LINE_MAX - 1000 and 'long-line' not in on:
             more = {'omitted': {'bytes': len(text.encode()), 'sha256': hashlib.sha256(text.encode()).hexdigest()}}
-        answer = self.again('complete', {**params, **more}, self.option('complete_timeout_ms', 60000), self.never)
+        answer = self.again('complete', {**params, **more}, self.option('complete_timeout_ms', 60000),
+                            self.given_up if 'lost-on-cancel' in on else self.never)
         carried = {} if 'value-lost' in on else {'value': value}
         if error_name(answer) == 'unavailable' or answer is None:
             if 'not-recorded-is-fine' not in on:

@@ -13,7 +13,7 @@ import time
 CHUNK = 1 << 20
 LONG = 1 << 16  # a line that may be more than a socket holds is cut without being known
 
-Request = collections.namedtuple('Request', 'conn id method params at_s size')
+Request = collections.namedtuple('Request', 'conn id method params gap_ms size')  # gap_ms: since .last_s
 
 
 class Conn:
@@ -105,13 +105,13 @@ class Played:
         if line.endswith(b'\n'):
             self._line(conn, line)
         else:
-            self.requests.append(Request(conn, None, None, {}, time.monotonic(), len(line)))
+            self.requests.append(Request(conn, None, None, {}, 0, len(line)))
         self.close(conn)
 
     def _line(self, conn, line):
         try:
             told = json.loads(line)
-            request = Request(conn, told['id'], told['method'], told['params'], time.monotonic(), len(line))
+            request = Request(conn, told['id'], told['method'], told['params'], (time.monotonic() - self.last_s) * 1000, len(line))
             if told['jsonrpc'] != '2.0' or not isinstance(request.params, dict) or not isinstance(request.id, (int, str)):
                 raise ValueError
         except (ValueError, KeyError, TypeError):

@@ -35,9 +35,9 @@ KEPT = 40  # so many played daemons stay after their case, to hear what should n
 UUID = re.compile(r'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}', re.I)
 CALL = {'params', 'options', 'fn', 'cancel_file'}
 CASE = CALL | {'name', 'rule', 'more', 'at_once', 'daemon', 'extends', 'extends_least', 'calls', 'caller'}
-ANSWER = {'answer', 'but', 'result_text', 'line', 'fault', 'cut_answer', 'pieces', 'before', 'twice', 'delay_ms', 'then'}
-REQUEST = ANSWER | {'expect', 'with', 'has', 'lacks', 'reason_has', 'cut_request', 'times', 'not_before_ms', 'as', 'or_gone'}
-DOES = {'called': {'n'}, 'touch': {'file'}, 'answer': {'to'}, 'stop': set(), 'start': set(), 'close': set(), 'pause': {'ms'},
+ANSWER = {'answer', 'but', 'result_text', 'result_x', 'line', 'fault', 'cut_answer', 'pieces', 'before', 'twice', 'delay_ms', 'then'}
+REQUEST = ANSWER | {'expect', 'with', 'has', 'lacks', 'reason_has', 'cut_request', 'times', 'not_before_ms', 'as', 'or_gone', 'even_after'}
+DOES = {'called': {'n'}, 'extended': {'n'}, 'told': set(), 'touch': {'file'}, 'answer': {'to'}, 'stop': set(), 'start': set(), 'close': set(), 'pause': {'ms'},
         'freeze': set(), 'thaw': set()}
 # What needs no case of its own to be expected: a client may ask what the daemon's limits are.
 INFO = {'result': {'version': '0', 'protocol': 1, 'ready': True, 'limits': {'max_line': 1048576}}}
@@ -91,6 +91,8 @@ class Table:
                 what[name] = value
         if 'result_text' in step:
             what['result'] = '$result'
+        if 'result_x' in step:
+            what['result'] = 'x' * step['result_x']
         text = json.dumps({'jsonrpc': '2.0', 'id': id_, **answer}, separators=(',', ':'), ensure_ascii=False)
         return (text.replace('"$result"', step.get('result_text', ''), 1) + '\n').encode()
 
@@ -183,8 +185,8 @@ class Driver:
 class Play:
     """A case, with its `each` at one number. run() raises Wrong or AssertionError; .size is then how far `each` goes."""
 
-    def __init__(self, table, case, at, driver, folder):
-        self.table, self.case, self.at, self.driver, self.folder = table, case, at, driver, folder
+    def __init__(self, table, case, at, driver, folder, deadline_s):
+        self.table, self.case, self.at, self.driver, self.folder, self.deadline_s = table, case, at, driver, folder, deadline_s
         os.mkdir(folder)
         self.played = Played(os.path.join(folder, 's'))
         self.calls = [case, *case.get('more', [])]
@@ -194,15 +196,20 @@ class Play:
         self.timers = []
 
     def run(self):
+        away = self.case['daemon'][:1] == [{'do': 'stop'}]
+        if away:
+            self.played.stop()
         self.driver.ask(self._line())
         for at, step in enumerate(self.case['daemon']):
+            if away and at == 0:
+                continue
             if 'do' in step:
                 getattr(self, '_do_' + step['do'])(step)
             else:
                 self._requests(step, at)
             if self.told and 'cannot' in self.told:
                 return self.told['cannot']
-        self._wait(lambda: self.told, 'the driver tells what its caller got')
+        self._do_told()
         if 'cannot' not in self.told:
             self._judge()
         return self.told.get('cannot')
@@ -216,7 +223,8 @@ class Play:
             fn = dict(of.get('fn', {'does': 'return', 'value': {'refund': 're_77'}}))
             if 'until_file' in fn:
                 fn['until_file'] = self._path(fn['until_file'])
-            return {'params': of.get('params', {'tool': 't', 'key': 'k'}), 'options': {**self.table.options, **of.get('options', {})}, 'fn': fn,
+            options = {name: ms for name, ms in {**self.table.options, **of.get('options', {})}.items() if ms is not None}
+            return {'params': of.get('params', {'tool': 't', 'key': 'k'}), 'options': options, 'fn': fn,
                     'calls': self._path(f'calls{n}'), **({'cancel_file': self._path(of['cancel_file'])} if 'cancel_file' in of else {})}
 
         lines = [call(n, of) for n, of in enumerate(self.calls)]
@@ -248,7 +256,7 @@ class Play:
             raise Wrong(self.played.faults[0])
 
     def _wait(self, what, words):
-        until_s = time.monotonic() + DEADLINE_S
+        until_s = time.monotonic() + self.deadline_s
         while not what():
             if time.monotonic() > until_s:
                 raise Wrong(f'in vain: {words}')
@@ -284,7 +292,7 @@ class Play:
         while most is None or n < most:
             if n >= least and self._over(step, last):
                 return
-            request = self._next(f'{step["expect"]}, as step {at + 1}', step if step.get('or_gone') else None)
+            request = self._next(f'{step["expect"]}, as step {at + 1}', step)
             if not request:
                 return
             differs = self._differs(step, request)
@@ -301,11 +309,13 @@ class Play:
         self._wait(lambda: self.played.requests or self.told, step)
         return not self.played.requests and (last or self.told)
 
-    def _next(self, words, or_gone=None):
-        def gone():
-            return or_gone and not any(conn.open for conn in self.played.conns)
+    def _next(self, words, step=None):
+        step = step or {}
 
-        self._wait(lambda: self.played.requests or self.told or gone(), words)
+        def gone():
+            return step.get('or_gone') and not any(conn.open for conn in self.played.conns)
+
+        self._wait(lambda: self.played.requests or self.told and not step.get('even_after') or gone(), words)
         if self.played.requests:
             return self.played.requests.popleft()
         if gone():
@@ -330,9 +340,8 @@ class Play:
         return None
 
     def _take(self, step, request):
-        gap_ms = (request.at_s - self.played.last_s) * 1000
-        if gap_ms < step.get('not_before_ms', 0):
-            raise Wrong(f'{show(request)} comes {gap_ms:.0f} ms after the last answer, not {step["not_before_ms"]} later')
+        if request.gap_ms < step.get('not_before_ms', 0):
+            raise Wrong(f'{show(request)} comes {request.gap_ms:.0f} ms after the last answer, not {step["not_before_ms"]} later')
         if request.method == 'begin':
             self._check_begin(request)
         elif request.method:
@@ -358,8 +367,11 @@ class Play:
         """What only the holder of a claim sends."""
         if self.runs.get(request.params.get('token'), {}).get('effect') != request.params.get('effect'):
             raise Wrong(f'{show(request)}: no effect and token of a run that was told')
-        if request.method in ('unknown', 'release') and not request.params.get('reason'):
+        reason = request.params.get('reason')
+        if request.method in ('unknown', 'release') and not (isinstance(reason, str) and reason):
             raise Wrong(f'{show(request)}: no reason')
+        if reason and ('\0' in reason or any('\ud800' <= c <= '\udfff' for c in reason) or len(reason.encode()) > 1000):
+            raise Wrong(f'{show(request)}: no reason that the daemon takes: up to 1000 bytes without NUL and halves of surrogates')
 
     # ---- what is answered
 
@@ -384,7 +396,7 @@ class Play:
         before = ''.join(spell(text, request.id) + '\n' for text in step.get('before', [])).encode()
         if cut is None:
             told = json.loads(line).get('result') if 'line' not in step else None
-            if isinstance(told, dict) and told.get('decision') == 'run':
+            if isinstance(told, dict) and told.get('decision') == 'run' and 'token' in told:
                 self.runs[told['token']] = told
         data = before + (line[:cut] if cut is not None else line * (2 if step.get('twice') else 1))
         self.played.write(request.conn, data, step.get('pieces'))
@@ -405,11 +417,21 @@ class Play:
         return found
 
     def _do_called(self, step):
-        until_s = time.monotonic() + DEADLINE_S
+        until_s = time.monotonic() + self.deadline_s
         while sum(map(len, self._called())) < step.get('n', 1):
             if self.told or time.monotonic() > until_s:
                 raise Wrong(f'fn is not called; the caller got {json.dumps(self.told)}')
             self._poll(0.003)
+
+    def _do_extended(self, step):
+        self._wait(lambda: self.n_extends >= step['n'] or self.told, 'extends')
+        if self.n_extends < step['n']:
+            raise Wrong(f'{self.n_extends} extends came, not {step["n"]}')
+
+    def _do_told(self, _=None):
+        self._wait(lambda: self.told or self.played.requests, 'the driver tells what its caller got')
+        if self.played.requests:
+            raise Wrong(f'{show(self.played.requests[0])} comes, which nobody expects')
 
     def _do_touch(self, step):
         with open(self._path(step['file']), 'wb'):
@@ -442,8 +464,6 @@ class Play:
     # ---- what came of it
 
     def _judge(self):
-        if self.played.requests:
-            raise Wrong(f'{show(self.played.requests[0])} comes, which nobody expects')
         called = self._called()
         if sum(map(len, called)) != self.case['calls']:
             raise Wrong(f'fn was called {sum(map(len, called))} times, not {self.case["calls"]}: {called}')
@@ -486,6 +506,9 @@ def judge(want, got):
                 raise Wrong(f'{len(got.get("more", []))} further lines, not {len(value)}')
             for one, other in zip(value, got['more']):
                 judge(one, other)
+        elif name == 'value_x':
+            if got.get('value') != 'x' * value:
+                raise Wrong(f'the caller got {json.dumps(got)[:300]}: value is not {value} times x')
         elif name.endswith('_has'):
             if any(word not in str(got.get(name[:-4])) for word in value):
                 raise Wrong(f'the caller got {json.dumps(got)[:600]}: {name[:-4]} has not {value}')
@@ -500,12 +523,12 @@ def judge(want, got):
 
 class Run:
     """All cases to one kind of driver. .problems: by the case's name, what is wrong, in words; .cannot: what it says it cannot do;
-    .n: how many plays there were."""
+    .n: how many plays there were; .slowest: its seconds and its case."""
 
-    def __init__(self, table, command, jobs=4, every=1, seed=0, text=''):
-        self.table, self.command, self.every, self.random = table, command, every, random.Random(seed)
+    def __init__(self, table, command, jobs=4, every=1, seed=0, text='', deadline_s=DEADLINE_S):
+        self.table, self.command, self.every, self.deadline_s, self.random = table, command, every, deadline_s, random.Random(seed)
         self.cases = [case for case in table.cases if text in case['name']]
-        self.problems, self.cannot, self.n = {case['name']: [] for case in self.cases}, {}, 0
+        self.problems, self.cannot, self.n, self.slowest = {case['name']: [] for case in self.cases}, {}, 0, (0, '')
         self.tasks, self.lock = queue.Queue(), threading.Lock()
         self.folder = tempfile.mkdtemp(prefix='wrapper-')
         for case in self.cases:
@@ -543,10 +566,12 @@ class Run:
         with self.lock:
             self.n += 1
             n = self.n
-        play = Play(self.table, case, at, driver, os.path.join(self.folder, str(n)))
+        play = Play(self.table, case, at, driver, os.path.join(self.folder, str(n)), self.deadline_s)
         kept.append(play)
         try:
+            began_s = time.monotonic()
             cannot = play.run()
+            self.slowest = max(self.slowest, (time.monotonic() - began_s, case['name']))
             if cannot:
                 self.cannot[case['name']] = cannot
         except Exception as e:  # whatever a client brings about is told as what it is: a case that failed
@@ -582,7 +607,7 @@ def main():
     options.add_argument('command', nargs='+')
     given = options.parse_args()
     run = Run(Table(), given.command, given.jobs, given.each, given.seed, given.case)
-    print(f'# {run.n} plays, --each {given.each} --seed {given.seed}')
+    print(f'# {run.n} plays, --each {given.each} --seed {given.seed}; the slowest took {run.slowest[0]:.1f} s: {run.slowest[1]}')
     n_failed = 0
     for n, (name, problem) in enumerate(run.report(), 1):
         cannot = run.cannot.get(name)

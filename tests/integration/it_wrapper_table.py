@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+"""One table of cases for every client: tests/vectors/wrapper.json, a daemon that is played badly, and the drivers of the clients in C,
+Python (blocking and asyncio) and Node. And the table's own test: a client that passes it, and with each of its faults does not."""
+import concurrent.futures
+import os
+import sys
+
+from harness import *
+
+sys.path.insert(0, os.path.join(SRC, 'tests', 'vectors'))
+import bad_driver  # noqa: E402
+import wrapper  # noqa: E402
+
+EVERY = rounds_of(7, 1)  # of the cases for each byte
+
+
+def vectors(*names):
+    return os.path.join(SRC, 'tests', 'vectors', *names)
+
+
+def drivers():
+    """By language: the command, and words of the cases that it may say it cannot do."""
+    yield 'the small client', [sys.executable, vectors('bad_driver.py')], ()
+
+
+def tell_whole_table(name, cannot, run):
+    """A line for each case."""
+    for case, problem in run.report():
+        words = run.cannot.get(case)
+        if words and not any(text in case for text in cannot):
+            problem = f'it cannot: {words}'
+        ok(not problem, f'{name}: {case}', problem)
+    note(f'{name}: {run.n} plays, the slowest took {run.slowest[0]:.1f} s: {run.slowest[1]}')
+
+
+def with_fault(table, fault, words):
+    """How many cases have these words, and what is wrong with a client that has this fault."""
+    run = wrapper.Run(table, [sys.executable, vectors('bad_driver.py'), fault], 1, 1000, 0, words, 3 * SLOW)
+    return len(run.cases), [problem for _, problem in run.report() if problem]
+
+
+def main():
+    """Everything at once: most of it is waiting."""
+    chance, table, clients = seed(), wrapper.Table(), list(drivers())
+    with concurrent.futures.ThreadPoolExecutor(8) as runs, concurrent.futures.ThreadPoolExecutor(8) as faults:
+        whole = [runs.submit(wrapper.Run, table, command, 4, EVERY, chance) for _, command, _ in clients]
+        found = {fault: faults.submit(with_fault, table, fault, words) for fault, words in bad_driver.FAULTS.items()}
+        for (name, _, cannot), run in zip(clients, whole):
+            tell_whole_table(name, cannot, run.result())
+        for fault, words in bad_driver.FAULTS.items():
+            n, problems = found[fault].result()
+            ok(n and problems, f'a client with the fault {fault} fails "... {words} ..."', f'of {n} cases none failed')
+    done()
+
+
+main()
