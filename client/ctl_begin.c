@@ -92,25 +92,16 @@ withhold(struct ask_answer *answer)
 	answer->result = json_member(&answer->doc, 0, "result");
 }
 
-/* A replay must not look like a fresh outcome: a retry loop would see "still failing" while nothing
- * is sent. */
 static void
 say_replay(const struct ask_answer *answer, struct buf *out)
 {
 	char *outcome = ask_text(answer, answer->result, "outcome");
 	char *done_at = ask_text(answer, answer->result, "done_at");
 	char *by = ask_text(answer, answer->result, "by");
-	struct buf text = {0};
 	int64_t attempt = 0;
 
 	(void)!ask_int(answer, answer->result, "attempt", &attempt);
-	buf_printf(&text,
-	    "effectctl: this is a replay, nothing was run: attempt %lld %s at %s, decided by %s",
-	    (long long)attempt, outcome ? outcome : "ended", done_at ? done_at : "an unknown time",
-	    by ? by : "nobody known");
-	show_text(out, text.data, text.len);
-	buf_add_char(out, '\n');
-	buf_free(&text);
+	show_replay(out, attempt, outcome, done_at, by);
 	free(outcome);
 	free(done_at);
 	free(by);

@@ -44,6 +44,13 @@ flag_find(struct flag_set *set, const char *name)
 	return NULL;
 }
 
+void
+flag_add_many(struct flag_set *set, const char *name, const char *arg, const char *help,
+    struct flag_list *list)
+{
+	flag_add(set, name, 0, arg, help)->list = list;
+}
+
 /* By word[0, len), which stands behind "--" (or is one letter behind "-"). */
 static struct flag *
 flag_typed(struct flag_set *set, const char *word, size_t len, bool letter)
@@ -103,8 +110,11 @@ read_flag(struct flag_set *set, int argc, char **argv, int *i)
 	if (!flag)
 		return unknown_flag(set, word);
 	spelling(flag->name, name);
-	if (flag->value)
+	if (flag->value && !flag->list)
 		return xasprintf("flag \"--%s\" is given twice", name);
+	if (flag->list && flag->list->n == FLAG_VALUES_MAX)
+		return xasprintf(
+		    "flag \"--%s\" is given more than %d times", name, FLAG_VALUES_MAX);
 	if (!flag->arg) {
 		if (equals)
 			return xasprintf("flag \"--%s\" takes no value", name);
@@ -118,6 +128,8 @@ read_flag(struct flag_set *set, int argc, char **argv, int *i)
 	} else {
 		flag->value = argv[++*i];
 	}
+	if (flag->list)
+		flag->list->values[flag->list->n++] = flag->value;
 	return NULL;
 }
 

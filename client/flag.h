@@ -1,8 +1,8 @@
 /*
  * Flags of a command line, by table: `--name VALUE`, `--name=VALUE`, one-letter forms; what is no
  * flag is an argument;
- * `--` ends them. An unknown flag, a missing value and a flag given twice are refused with the
- * flag's name. Pure.
+ * `--` ends them. An unknown flag, a missing value and a flag given twice (if it is not one of
+ * many values) are refused with the flag's name. Pure.
  */
 #ifndef EFFECTD_FLAG_H
 #define EFFECTD_FLAG_H
@@ -12,13 +12,22 @@
 
 #define FLAG_MAX 40
 #define FLAG_ARGS_MAX 3
+#define FLAG_VALUES_MAX 64
+
+/* The values of a flag that may be given more than once, in their order; borrowed. */
+struct flag_list {
+	const char *values[FLAG_VALUES_MAX];
+	size_t n;
+};
 
 struct flag {
 	const char *name; /* with '_' where the user types '-'; borrowed */
 	char letter;	  /* 0 = none */
 	const char *arg;  /* what --help calls its value; NULL = takes none */
 	const char *help;
-	const char *value; /* NULL = not given; "" for a flag that takes none */
+	const char
+	    *value; /* NULL = not given; "" for a flag that takes none; the last one of many */
+	struct flag_list *list; /* NULL = may be given once */
 };
 
 struct flag_set {
@@ -31,6 +40,9 @@ struct flag_set {
 /* Adds a flag. The pointer is valid as long as the set. */
 struct flag *flag_add(
     struct flag_set *set, const char *name, char letter, const char *arg, const char *help);
+/* Adds one that may be given again and again; its values go to `list`, which outlives the set. */
+void flag_add_many(struct flag_set *set, const char *name, const char *arg, const char *help,
+    struct flag_list *list);
 /* The flag called `name`, or NULL. */
 struct flag *flag_find(struct flag_set *set, const char *name);
 /*

@@ -20,6 +20,7 @@ enum member_verb {
 	MEMBER_GET = 64,
 	MEMBER_LIST = 128,
 	MEMBER_RESOLVE = 256,
+	MEMBER_RUN = 1024, /* its flags alone: it speaks through the library */
 	MEMBER_TOKENS = MEMBER_COMPLETE | MEMBER_RELEASE | MEMBER_UNKNOWN | MEMBER_EXTEND
 };
 

@@ -287,6 +287,21 @@ show_schema(const char *verb, const char *raw, size_t len)
 }
 
 void
+show_replay(
+    struct buf *out, int64_t attempt, const char *outcome, const char *done_at, const char *by)
+{
+	struct buf text = {0};
+
+	buf_printf(&text,
+	    "effectctl: this is a replay, nothing was run: attempt %lld %s at %s, decided by %s",
+	    (long long)attempt, outcome ? outcome : "ended", done_at ? done_at : "an unknown time",
+	    by ? by : "nobody known");
+	show_text(out, text.data, text.len);
+	buf_add_char(out, '\n');
+	buf_free(&text);
+}
+
+void
 show_out(struct buf *text)
 {
 	if (text->len > 0)

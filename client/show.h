@@ -39,6 +39,10 @@ void show_members(
 void show_member(const struct ask_answer *answer, uint32_t object, const char *name);
 /* `{"schema":"effectctl.VERB/1", ...}` and LF on stdout, with the object raw[0, len) spliced in. */
 void show_schema(const char *verb, const char *raw, size_t len);
+/* The line that says that what follows is a replay: a retry loop must not see "still failing" while
+ * nothing is sent. Texts may be NULL. */
+void show_replay(
+    struct buf *out, int64_t attempt, const char *outcome, const char *done_at, const char *by);
 /* Writes to stdout, escaped by the caller. */
 void show_out(struct buf *text);
 

@@ -111,6 +111,42 @@ digest_sha256(const void *data, size_t len, uint8_t ret[SHA256_BYTES])
 	hash_end(ret);
 }
 
+struct digest_stream {
+	EVP_MD_CTX *ctx;
+};
+
+struct digest_stream *
+digest_stream_new(void)
+{
+	struct digest_stream *stream = xmalloc(sizeof *stream);
+
+	stream->ctx = EVP_MD_CTX_new();
+	if (!stream->ctx || EVP_DigestInit_ex(stream->ctx, EVP_sha256(), NULL) != 1)
+		alloc_out_of_memory();
+	return stream;
+}
+
+void
+digest_stream_add(struct digest_stream *stream, const void *data, size_t len)
+{
+	int ok = EVP_DigestUpdate(stream->ctx, data, len);
+
+	assert(ok == 1);
+	(void)ok;
+}
+
+void
+digest_stream_end(struct digest_stream *stream, uint8_t ret[SHA256_BYTES])
+{
+	unsigned n = 0;
+	int ok = EVP_DigestFinal_ex(stream->ctx, ret, &n);
+
+	assert(ok == 1 && n == SHA256_BYTES);
+	(void)ok;
+	EVP_MD_CTX_free(stream->ctx);
+	free(stream);
+}
+
 void
 digest_hex(const uint8_t *data, size_t len, char *ret)
 {

@@ -21,6 +21,11 @@ struct uuid {
  * in there is the end that alloc.h has. */
 void digest_init(void);
 void digest_sha256(const void *data, size_t len, uint8_t ret[SHA256_BYTES]);
+/* The same over what comes piece by piece; _end frees it. Any number at a time. */
+struct digest_stream;
+struct digest_stream *digest_stream_new(void);
+void digest_stream_add(struct digest_stream *stream, const void *data, size_t len);
+void digest_stream_end(struct digest_stream *stream, uint8_t ret[SHA256_BYTES]);
 void digest_hex(const uint8_t *data, size_t len, char *ret); /* 2 * len + 1 bytes, lower case */
 /*
  * UUID version 8 from the length-prefixed parts; the rule stands in daemon/protocol.md, vectors in

@@ -8,7 +8,7 @@ import threading
 
 from harness import ctl, folder
 
-__all__ = ['EFFECT', 'HANG_UP', 'HOSTILE', 'Peer', 'error', 'terminal']
+__all__ = ['EFFECT', 'HANG_UP', 'HOSTILE', 'Peer', 'Player', 'error', 'terminal']
 
 EFFECT = '6f0cb3a6-3f0e-8b3c-9a51-0c5d7e1f2a3b'
 # What moves a cursor, turns a line around, fakes another or is not seen.
@@ -68,6 +68,43 @@ class Peer:
 
     def requests(self):
         return [json.loads(line) for line in self.lines]
+
+
+class Player:
+    """Plays the daemon to a client that keeps its connection: answers[method] is an object, HANG_UP (the connection is closed), None
+    (silence), or a function of the request that returns one of these. .requests: what came, in order."""
+
+    def __init__(self, **answers):
+        self.path = os.path.join(folder(), 's')
+        self.answers = answers
+        self.requests = []
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            conn, _ = self.listener.accept()
+            threading.Thread(target=self._serve, args=(conn,), daemon=True).start()
+
+    def _serve(self, conn):
+        with conn, conn.makefile('rb') as lines:
+            for line in lines:
+                request = json.loads(line)
+                self.requests.append(request)
+                answer = self.answers.get(request['method'], error(-32601, 'unknown_method'))
+                if callable(answer):
+                    answer = answer(request)
+                if answer is HANG_UP:
+                    return
+                if answer is not None:
+                    answer = answer if 'error' in answer else {'result': answer}
+                    conn.sendall(json.dumps({'jsonrpc': '2.0', 'id': request['id'], **answer}).encode() + b'\n')
+
+    def sent(self, method):
+        """The params of each request of this method."""
+        return [request['params'] for request in self.requests if request['method'] == method]
 
 
 def error(code, name, message='no', **data):

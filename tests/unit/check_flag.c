@@ -122,6 +122,23 @@ START_TEST(the_words_before_the_verb_end_at_the_verb)
 }
 END_TEST
 
+START_TEST(a_flag_of_many_values_keeps_all_in_order)
+{
+	struct flag_list list = {0};
+
+	flag_add_many(&set, "arg", "NAME=TEXT", "", &list);
+	ck_assert(read_words(
+	    WORDS("--arg", "a=1", "--key", "k", "--arg=b=--x", "--arg", "a=1"), 0, false));
+	ck_assert_uint_eq(list.n, 3);
+	ck_assert_str_eq(list.values[0], "a=1");
+	ck_assert_str_eq(list.values[1], "b=--x");
+	ck_assert_str_eq(list.values[2], "a=1");
+	list.n = FLAG_VALUES_MAX;
+	ck_assert(!read_words(WORDS("--arg", "one=more"), 0, false));
+	ck_assert_str_eq(error, "flag \"--arg\" is given more than 64 times");
+}
+END_TEST
+
 int
 main(void)
 {
@@ -135,6 +152,7 @@ main(void)
 	tcase_add_test(tc, a_flag_is_not_found_by_a_part_of_its_name_or_by_underscores);
 	tcase_add_test(tc, a_forgotten_value_does_not_eat_the_next_flag);
 	tcase_add_test(tc, twice_too_many_and_a_value_for_none_are_refused);
+	tcase_add_test(tc, a_flag_of_many_values_keeps_all_in_order);
 	tcase_add_test(tc, the_words_before_the_verb_end_at_the_verb);
 	return tap_run("flag", tc);
 }
