@@ -21,6 +21,7 @@ def vectors(*names):
 def drivers():
     """By language: the command, and words of the cases that it may say it cannot do."""
     yield 'the small client', [sys.executable, vectors('bad_driver.py')], ()
+    yield 'Node', ['node', vectors('driver.mjs')], ()
 
 
 def tell_whole_table(name, cannot, run):

@@ -1,0 +1,141 @@
+// The guard: a call of a tool that is made once per effect. The rules of every client are its order
+// of things. Promise: fn is called only by a grant that is fresh and that somebody waits for, once
+// for each grant; what it comes to is reported.
+
+import { Claim } from './claim.js';
+import { elapsedMs } from './clock.js';
+import { currentRun } from './context.js';
+import { decisionError, Failed, Late, ResultGone, Strange, wireError } from './errors.js';
+import { rawMember } from './json.js';
+import { coreOf } from './ledger.js';
+import { beginParams } from './params.js';
+import { reportError, reportValue } from './report.js';
+import { callSettings, guardSettings } from './settings.js';
+import { joined } from './signals.js';
+
+/** See index.d.ts. */
+export function guard(ledger, options, fn) {
+  const core = coreOf(ledger);
+  const fixed = guardSettings(options);
+  if (typeof fn !== 'function') {
+    throw new TypeError('guard(): fn must be a function');
+  }
+  const outcome = async (args, perCall = {}) => {
+    const how = { ...core.settings, ...currentRun(), ...fixed, ...callSettings(perCall) };
+    const { signal, leave } = joined(fixed.signal, perCall.signal);
+    try {
+      return await core.during(() => call(core, { ...how, signal }, fn, args));
+    } finally {
+      leave();
+    }
+  };
+  const guarded = async (args, perCall) => (await outcome(args, perCall)).value;
+  guarded.outcome = outcome;
+  return guarded;
+}
+
+async function call(core, how, fn, args) {
+  how.signal?.throwIfAborted();
+  const { params, waitMs, leaseMs } = beginParams(how, args);
+  const { message, text, sent } = await core.begin(params, {
+    timeoutMs: how.beginTimeoutMs + waitMs,
+    signal: how.signal,
+    reportTimeoutMs: how.reportTimeoutMs,
+  });
+  if (message.error) {
+    throw wireError(message.error);
+  }
+  const answer = message.result;
+  switch (answer?.decision) {
+    case 'run':
+      return run(core, { ...how, leaseMs }, answer, sent, (effect) => fn(args, effect));
+    case 'pass':
+      how.signal?.throwIfAborted();
+      return { value: await fn(args, passing(how.signal)), replayed: false };
+    case 'replay':
+      return replay(answer, text, how);
+    default:
+      throw typeof answer?.decision === 'string'
+        ? decisionError(answer)
+        : new Strange("the ledger's answer is none that this client knows: nothing was called", {
+            answer,
+          });
+  }
+}
+
+function isGrant({ effect, token, lease_ms: leaseMs, waited_ms: waitedMs = 0 }) {
+  return (
+    typeof effect === 'string' &&
+    typeof token === 'string' &&
+    Number.isFinite(leaseMs) &&
+    Number.isFinite(waitedMs)
+  );
+}
+
+async function run(core, how, grant, sent, start) {
+  if (!isGrant(grant)) {
+    throw new Strange('the ledger granted a run that is not whole: nothing was called', {
+      answer: grant,
+    });
+  }
+  if (how.signal?.aborted) {
+    core.giveBack(grant, how.reportTimeoutMs);
+    throw how.signal.reason;
+  }
+  const spanMs = grant.lease_ms + (grant.waited_ms ?? 0);
+  if (elapsedMs(sent) >= spanMs) {
+    await core.say(
+      'release',
+      grant,
+      'the answer was too old to start the call by, it was not made',
+      how.reportTimeoutMs,
+    );
+    throw new Late(
+      'the claim was older than its lease when the call could have started: it was given back, ' +
+        'nothing was called',
+      { effect: grant.effect, key: grant.key },
+    );
+  }
+  const claim = new Claim(core, grant, { sent, spanMs, leaseMs: how.leaseMs, signal: how.signal });
+  let value;
+  try {
+    value = await start(claim.effect);
+  } catch (error) {
+    claim.end();
+    await reportError(core, grant, error, how);
+    throw error;
+  }
+  claim.end();
+  await reportValue(core, grant, value, how);
+  return { value, replayed: false, effect: grant.effect, key: grant.key, attempt: grant.attempt };
+}
+
+/** What fn gets where no claim is needed. */
+function passing(signal = new AbortController().signal) {
+  return Object.freeze({ signal, extend: async () => ({}) });
+}
+
+function replay(answer, text, how) {
+  const { effect, key, attempt, done_at: doneAt, by, result_state: resultState } = answer;
+  const raw = rawMember(rawMember(text, 'result'), 'result');
+  const parsed = () => (how.parse && raw !== undefined ? how.parse(raw) : answer.result);
+  if (answer.outcome === 'failed') {
+    throw new Failed(
+      `${answer.advice ?? 'it was refused for good'} (a replay: it failed at ${doneAt})`,
+      { effect, key, answer, replayed: true, doneAt, raw, result: parsed() },
+    );
+  }
+  if (answer.outcome !== 'succeeded') {
+    throw new Strange(
+      'the ledger replayed an outcome that this client does not know: nothing was called',
+      { effect, key, answer },
+    );
+  }
+  if (raw === undefined) {
+    throw new ResultGone(
+      `it was done at ${doneAt}, and its result is kept no more: do not call again`,
+      { effect, key, answer },
+    );
+  }
+  return { value: parsed(), replayed: true, raw, effect, key, attempt, doneAt, by, resultState };
+}

@@ -1,0 +1,173 @@
+// Reports what fn came to. Promise: whatever it came to, the daemon is told, and the caller gets a
+// value only where it stands recorded. A result's text, its size or its kind never prevents that.
+
+import {
+  Conflict,
+  Failed,
+  NotFound,
+  NotOwner,
+  NotRecorded,
+  NotSent,
+  ToolError,
+  wireError,
+} from './errors.js';
+import { describe, digest, encode, oneLine } from './json.js';
+
+const ENVELOPE_BYTES = 80; // of a line around its params, at most
+
+/** The JSON of a result, or of its place: `"result":...` or `"omitted":...`. */
+function resultMember(value, stringify) {
+  try {
+    if (!stringify) {
+      return { result: encode(value) };
+    }
+    const text = oneLine(stringify(value));
+    JSON.parse(text); // whatever it is called with: a line must stay one
+    return { result: text };
+  } catch {
+    return omitted(describe(value));
+  }
+}
+
+function omitted(text) {
+  return { omitted: JSON.stringify(digest(text)) };
+}
+
+function members(object) {
+  return `{${Object.entries(object)
+    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
+    .join(',')}}`;
+}
+
+/** complete's params as JSON; `value` is made JSON here. */
+export function completeParams({ effect, token, outcome }, value, { stringify, maxLine }) {
+  const head = {
+    effect: JSON.stringify(effect),
+    token: JSON.stringify(token),
+    outcome: encode(outcome),
+  };
+  const result = resultMember(value, stringify);
+  const whole = members({ ...head, ...result });
+  const short =
+    result.result === undefined ? whole : members({ ...head, ...omitted(result.result) });
+  return { short, params: Buffer.byteLength(whole) + ENVELOPE_BYTES > maxLine ? short : whole };
+}
+
+/**
+ * complete, with a result that is too long for this daemon's lines left out. Resolves to what ask()
+ * does.
+ */
+export async function complete(core, { params, short }, timeoutMs) {
+  const answer = await core.ask('complete', params, { timeoutMs });
+  const refused = answer.message.error?.data?.name === 'invalid_request' && params !== short;
+  return refused ? core.ask('complete', short, { timeoutMs }) : answer;
+}
+
+/** Throws NotRecorded or Conflict, each with the value, unless it is recorded. */
+async function record(core, grant, outcome, value, how, cause) {
+  const more = { effect: grant.effect, key: grant.key, value };
+  let answer;
+  try {
+    answer = await complete(
+      core,
+      completeParams({ ...grant, outcome }, value, how),
+      how.completeTimeoutMs,
+    );
+  } catch (error) {
+    throw new NotRecorded(
+      'the call was made, and its outcome could not be recorded: do not call again ' +
+        `(${error.message})`,
+      { ...more, cause: cause ?? error },
+    );
+  }
+  if (answer.message.error) {
+    const error = wireError(answer.message.error);
+    if (error instanceof Conflict || error instanceof NotOwner || error instanceof NotFound) {
+      throw new Conflict(
+        'the call was made, and another outcome stands in the ledger: do not call again, a ' +
+          'person will look ' +
+          `(${error.message})`,
+        {
+          ...more,
+          code: error.code,
+          data: error.data,
+          state: error.state,
+          attempt: error.attempt,
+          cause: cause ?? error,
+        },
+      );
+    }
+    throw new NotRecorded(
+      `the call was made, and its outcome was not taken: do not call again (${error.message})`,
+      { ...more, cause: cause ?? error },
+    );
+  }
+}
+
+/** fn returned `value`. */
+export function reportValue(core, grant, value, how) {
+  return record(core, grant, 'succeeded', value, how);
+}
+
+function isNamed(error, errors) {
+  if (errors === undefined) {
+    return false;
+  }
+  try {
+    return Array.isArray(errors)
+      ? errors.some((Kind) => error instanceof Kind)
+      : errors(error) === true;
+  } catch {
+    return false;
+  }
+}
+
+function reasonOf(error) {
+  try {
+    return error instanceof Error ? `${error.name}: ${error.message}` : describe(error);
+  } catch {
+    return 'an error that cannot be told';
+  }
+}
+
+/** What is recorded of an error: its `result`, else its message. */
+function resultOf(error) {
+  return error?.result === undefined ? { error: reasonOf(error) } : error.result;
+}
+
+// Errors that were the word about one claim. Where such a one comes out of a guarded call inside
+// another's fn, it says nothing about the outer call: what is not sent in there may be sent out
+// here.
+const spoken = new WeakSet();
+
+/** What fn said by this error: failed, not_sent, tool_error; else nobody knows. */
+function wordOf(error, errors) {
+  if (error instanceof Object) {
+    if (spoken.has(error) || error.replayed) {
+      return 'unknown';
+    }
+    spoken.add(error);
+  }
+  if (error instanceof Failed) {
+    return 'failed';
+  }
+  if (error instanceof NotSent) {
+    return 'not_sent';
+  }
+  return error instanceof ToolError || isNamed(error, errors) ? 'tool_error' : 'unknown';
+}
+
+/** fn ended by `error`. Resolves when the daemon was told; the caller then gets that error. */
+export async function reportError(core, grant, error, how) {
+  const word = wordOf(error, how.errors);
+  if (word === 'failed' || word === 'tool_error') {
+    await record(core, grant, word === 'failed' ? 'failed' : 'error', resultOf(error), how, error);
+  } else {
+    await core.say(
+      word === 'not_sent' ? 'release' : 'unknown',
+      grant,
+      reasonOf(error),
+      how.reportTimeoutMs,
+    );
+  }
+}
