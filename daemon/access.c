@@ -183,6 +183,12 @@ read_groups(struct access_peer *peer, int fd)
 	return false;
 }
 
+const char *
+access_namespace_at(const struct access *access, size_t i)
+{
+	return i < access->n_spaces ? access->spaces[i].name : NULL;
+}
+
 int
 access_peer_read(struct access_peer *peer, int fd)
 {

@@ -37,6 +37,9 @@ struct access; /* the rights in force, built from a config */
 struct access *access_new(const struct config *config, char **ret_error);
 void access_free(struct access *access);
 
+/* The i-th namespace of the config, or NULL behind the last one. */
+const char *access_namespace_at(const struct access *access, size_t i);
+
 /* Reads the credentials of a connected Unix socket, no grants yet. ERR_DENIED: the kernel does not
  * tell; the peer is then cleared. Whatever it returns, access_peer_clear() is allowed. */
 int access_peer_read(struct access_peer *peer, int fd) must_check;

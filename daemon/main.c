@@ -20,6 +20,7 @@
 #include "loop.h"
 #include "method.h"
 #include "pgpool.h"
+#include "policies.h"
 #include "programs.h"
 #include "server.h"
 #include "service.h"
@@ -294,6 +295,7 @@ main_reload(void)
 	client_judge_all(access_in_force);
 	method_use(config, new_tools);
 	sweeper_use(new_tools);
+	policies_use(config, access_in_force, new_tools);
 	tool_set_free(tools);
 	tools = new_tools;
 	log_info("reload", "config and policies are in force");
@@ -319,6 +321,8 @@ main_ledger_changed(void)
 		snprintf(text, sizeof text, "Serving; ledger away since %s: %s", instant, s->error);
 	if (phase == SERVING)
 		service_status(text);
+	if (phase == SERVING && s->up)
+		policies_tell();
 }
 
 /* ---- the end ---- */
@@ -342,6 +346,7 @@ main_drain(void)
 	server_stop();
 	sweeper_stop();
 	client_drain();
+	policies_stop();
 	drain_timer = loop_timer_new(main_drain_over_cb, NULL);
 	loop_timer_set(drain_timer, config->request_timeout_ms + DRAIN_MORE_MS);
 }
@@ -421,6 +426,7 @@ main_tear_down(void)
 	drain_timer = NULL;
 	sweeper_stop();
 	sweeper_kill();
+	policies_stop();
 	upkeep_stop();
 	client_close_all();
 	server_stop();
@@ -531,6 +537,7 @@ main_build(void)
 	loop_add_pass_end(main_drain_look);
 	pgpool_start(config, main_ledger_changed);
 	sweeper_start(config);
+	policies_use(config, access_in_force, tools);
 	upkeep_start();
 	service_start();
 	server_start();

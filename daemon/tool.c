@@ -308,6 +308,23 @@ tool_find(struct tool_set *set, const char *ns, const char *name)
 	return bound;
 }
 
+size_t
+tool_set_n(const struct tool_set *set)
+{
+	return set->n_loaded;
+}
+
+struct tool_policy *
+tool_set_at(struct tool_set *set, size_t i, const char *ns)
+{
+	const struct tool_policy *policy = set->loaded[i];
+
+	if (policy->ns == NULL ? map_find(&set->by_name, ns, policy->name) != NULL
+			       : strcmp(policy->ns, ns) != 0)
+		return NULL;
+	return tool_find(set, ns, policy->name);
+}
+
 struct tool_policy *
 tool_default(struct tool_set *set, const char *ns, const char *name)
 {
@@ -381,15 +398,13 @@ tool_set_json(struct tool_set *set, char *const *ns, size_t n_ns,
 	buf_add_char(out, '[');
 	for (i = 0; i < n_ns; i++)
 		for (j = 0; j < set->n_loaded; j++) {
-			policy = set->loaded[j];
-			if (policy->ns == NULL
-				? map_find(&set->by_name, ns[i], policy->name) != NULL
-				: strcmp(policy->ns, ns[i]) != 0)
-				continue; /* another one is meant in this namespace, or none */
+			policy = tool_set_at(set, j, ns[i]);
+			if (policy == NULL)
+				continue;
 			if (!first)
 				buf_add_char(out, ',');
 			first = false;
-			print_policy(tool_find(set, ns[i], policy->name), more, out);
+			print_policy(policy, more, out);
 		}
 	buf_add_char(out, ']');
 }

@@ -105,6 +105,10 @@ struct tool_policy *tool_default(struct tool_set *set, const char *ns, const cha
 /* By version, among all policies that live in this process (also those of replaced sets that are
  * still referenced), or NULL. */
 struct tool_policy *tool_by_version(int64_t version);
+/* How many policies were loaded, and the i-th of them as it is effective in `ns` (borrowed as by
+ * tool_find()); NULL: another one is meant there, or none. */
+size_t tool_set_n(const struct tool_set *set);
+struct tool_policy *tool_set_at(struct tool_set *set, size_t i, const char *ns);
 struct tool_policy *tool_ref(struct tool_policy *policy);
 void tool_unref(struct tool_policy *policy);
 /* Is there a probe of any kind? */
