@@ -21,6 +21,8 @@ def vectors(*names):
 def drivers():
     """By language: the command, and words of the cases that it may say it cannot do."""
     yield 'the small client', [sys.executable, vectors('bad_driver.py')], ()
+    yield 'Python', ['/usr/bin/python3', '-W', 'error', vectors('driver.py'), 'sync'], ()
+    yield 'Python, asyncio', ['/usr/bin/python3', '-W', 'error', vectors('driver.py'), 'async'], ()
     yield 'Node', ['node', vectors('driver.mjs')], ()
 
 

@@ -1,0 +1,469 @@
+"""Ledger: guarded calls for threads. client/README.md has the rules, _steps.py and _grant.py keep
+them.
+
+    ledger = effectd.Ledger()
+
+    @ledger.tool('refund_order')
+    def refund(order_id: int, line: int, amount: str, *, effect: effectd.Claim) -> dict:
+        return provider.refund(order_id, line, amount, idempotency_key=effect.provider_key)
+"""
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import weakref
+from types import TracebackType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Mapping,
+    Optional,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+    cast,
+)
+
+from . import _grant, _methods, _paths, _steps, _tool, context, errors
+from ._background import Background
+from ._claim import ClaimBase
+from ._grant import Call, Grant, Options, Outcome
+from ._keeper import Keeper
+from ._pool import Caller, Pool
+from ._steps import Steps
+
+if TYPE_CHECKING:
+    from .aio import AsyncLedger
+
+T = TypeVar('T')
+F = TypeVar('F', bound=Callable[..., Any])
+Path = Union[str, 'os.PathLike[str]']
+
+
+class Claim(ClaimBase):
+    """`with ledger.claim(...) as claim:`, or the parameter `effect` of a guarded function. See
+    ClaimBase.
+
+    `lost`: a threading.Event, set when the lease is lost: stop if you can; what comes of the call
+    is reported all the same.
+    """
+
+    def __init__(self, ledger: 'Ledger', call: Call) -> None:
+        super().__init__(call)
+        self.lost = threading.Event()
+        self._ledger = ledger
+        self._caller = Caller(ledger._pool, ledger._background)
+
+    def extend(self, lease: Optional[float] = None) -> float:
+        """A lease of so many seconds from now (the policy's by default; 1 to 3600), kept by itself
+        from then on. Returns how many are left by this side's clock. NotOwner: the claim is
+        lost."""
+        grant = self._grant
+        if grant is None:
+            return 0.0
+        sent_at = _steps.now()
+        try:
+            self._ledger._drive(
+                _methods.hold(
+                    self._call.options,
+                    'extend',
+                    grant.effect,
+                    grant.token,
+                    {'lease_ms': _grant.milliseconds(lease or self._call.options.lease)},
+                )
+            )
+        except errors.NotOwner:
+            self.lost.set()
+            raise
+        grant.extended(sent_at, lease)
+        return grant.lease_end - _steps.now()
+
+    def done(self, value: Any = None) -> None:
+        """Records at once that the call succeeded, with this result. Raises NotRecorded or
+        Conflict."""
+        self.result = value
+        self._succeeded(value)
+
+    def failed(self, message: str = '', value: Any = None) -> errors.Failed:
+        """The provider refused for good: `raise claim.failed('card declined')`."""
+        return errors.Failed(message, value)
+
+    def not_sent(self, message: str = '') -> errors.NotSent:
+        """Nothing was sent, for certain: `raise claim.not_sent('no such order here')`."""
+        return errors.NotSent(message)
+
+    def __enter__(self) -> 'Claim':
+        self._begin()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        if self._has_value():
+            self._succeeded(self._value)
+        elif error is not None:
+            self._ended(error)
+        elif self._owes():
+            silent = self._silent()
+            self._ended(silent)
+            raise silent
+
+    # ---- what the guard does
+
+    def _begin(self) -> None:
+        """Returns when the call is to be made (a fresh claim, or `pass`), or is a replay. Raises
+        all else."""
+        call, clean = self._call, False
+        try:
+            answer = self._caller.drive(call.begin(), functools.partial(_grant.released_late, call))
+            self._answer = answer.result
+            clean = self._answer.get('decision') != 'run'
+            found = _grant.understand(call, answer)
+            if isinstance(found, Grant):
+                if not found.fresh():
+                    clean = self._caller.drive(found.release('it came too late to start'))
+                    raise errors.late(call.tool)
+                found.on_lost = self.lost.set
+                self._grant = found
+                self._ledger._keeper.add(found)
+            else:
+                self._outcome = found
+        finally:
+            if self._grant is None:
+                self._caller.end(clean)
+
+    def _succeeded(self, value: Any) -> None:
+        grant = self._grant
+        if grant is not None and self._owes():
+            self._report(functools.partial(_grant.succeeded, grant, value))
+
+    def _ended(self, error: BaseException) -> None:
+        grant = self._grant
+        if grant is not None and self._owes():
+            self._report(_grant.ended(grant, error))
+
+    def _report(self, steps: Callable[[], Steps[Any]]) -> None:
+        assert self._grant is not None
+        self._reported = True
+        self._ledger._keeper.remove(self._grant)
+        clean, report = False, steps()
+        try:
+            clean = self._caller.drive(report) is not False
+        except errors.EffectError:
+            raise
+        except BaseException:
+            if not self._caller.leave(report):
+                self._ledger._background.spawn(steps())
+            raise
+        finally:
+            self._caller.end(clean)
+
+
+class Ledger:
+    """The local effectd, for threads. Nothing is opened until it is used; one for a process is
+    enough.
+
+    socket: the daemon's path; by default $EFFECTD_SOCKET, else the user's daemon's, else the
+    system's. namespace: needed only where this user has several. owner: a label (255 bytes) told to
+    others who find an effect busy. lease: seconds a claim is held for without a sign of life (1 to
+    3600; by default the policy's). wait: how many seconds to wait for an outcome that is on its way
+    (0 to 60) before Busy or Unknown. begin_timeout: seconds on top of that until Unavailable.
+    complete_timeout: how long a result is tried to be recorded. report_timeout: the same for
+    outcomes that the end of the lease tells as well. max_line: the daemon's, in bytes; a longer
+    result is recorded by its size and hash. encode, decode: from a function's value to what JSON
+    can hold, and back for replays.
+
+    A child made by os.fork() may use it too: it opens connections of its own. It can be pickled,
+    without them.
+    """
+
+    def __init__(
+        self,
+        socket: Optional[Path] = None,
+        *,
+        namespace: Optional[str] = None,
+        owner: Optional[str] = None,
+        lease: Optional[float] = None,
+        wait: float = 30.0,
+        begin_timeout: float = 10.0,
+        complete_timeout: float = 60.0,
+        report_timeout: float = 5.0,
+        max_line: int = 1048576,
+        encode: Optional[Callable[[Any], Any]] = None,
+        decode: Optional[Callable[[Any], Any]] = None,
+    ) -> None:
+        self._socket = socket
+        self._options = Options(
+            namespace,
+            owner,
+            lease,
+            wait,
+            begin_timeout,
+            complete_timeout,
+            report_timeout,
+            max_line,
+            encode,
+            decode,
+        )
+        path = functools.partial(_paths.find_socket, socket)
+        self._pool = Pool(path)
+        self._background = Background(path)
+        background = self._background
+        self._keeper = Keeper(lambda: background.hub)
+        self._tasks: Optional['AsyncLedger'] = None
+        self._finalizer = weakref.finalize(self, _close, self._pool, self._background)
+
+    def __reduce__(self) -> Any:
+        return _make, (type(self), self._socket, _tool.as_arguments(self._options))
+
+    def close(self) -> None:
+        """Closes what is open; claims that are still held turn unknown. A later call opens anew."""
+        self._pool.close()
+        self._background.close()
+        self._background.renew()
+        self._keeper.renew()
+
+    def __enter__(self) -> 'Ledger':
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    # ---- guards
+
+    def tool(
+        self,
+        name: str,
+        *,
+        key: Optional[_tool.Key] = None,
+        args: Optional[Callable[[Dict[str, Any]], Optional[Mapping[str, Any]]]] = None,
+        errors: Tuple[Type[BaseException], ...] = (),  # pylint: disable=redefined-outer-name
+        **options: Any,
+    ) -> Callable[[F], F]:
+        """Guards a function: `@ledger.tool('refund_order')`.
+
+        The call's arguments by name (defaults included, without self, cls and effect) are the args
+        of begin, from which the policy derives the key; they must be JSON values, or `args` makes
+        such of them: it is given {name: value} and returns an object. `key`: only where the key
+        comes from elsewhere; a string, or a function of the call's arguments. `errors`: kinds of
+        the tool's own errors, of which the policy's on_error says what they mean. Further options
+        are those of the ledger: wait, lease, owner, namespace, encode, decode, begin_timeout,
+        complete_timeout, report_timeout. A parameter of the function that is called `effect` gets
+        the Claim.
+
+        The caller gets the function's value, or the recorded one if it was done before, or an
+        EffectError; the function's own errors unchanged. An async function is guarded in its event
+        loop (AsyncLedger). Generators are refused.
+        """
+
+        def guard(fn: F) -> F:
+            _tool.check(fn)
+            if _tool.is_async(fn):
+                return self._for_tasks().tool(name, key=key, args=args, errors=errors, **options)(
+                    fn
+                )
+            return cast(
+                F,
+                self._wrap(
+                    _tool.Tool(
+                        fn,
+                        name,
+                        _tool.options_of(self._options, options),
+                        self._wrap,
+                        self._run,
+                        key,
+                        args,
+                        errors,
+                    )
+                ),
+            )
+
+        return guard
+
+    def claim(
+        self,
+        tool: str,
+        args: Optional[Mapping[str, Any]] = None,
+        *,
+        key: Optional[str] = None,
+        again: Optional[str] = None,
+        errors: Tuple[Type[BaseException], ...] = (),  # pylint: disable=redefined-outer-name
+        **options: Any,
+    ) -> Claim:
+        """Guards a block of code:
+
+            with ledger.claim('deploy', key='deploy:v1.2.3') as claim:
+                if claim.run:
+                    claim.result = deploy('v1.2.3', claim.provider_key)
+            print(claim.result)
+
+        The result is recorded at the end of the block, or at once by claim.done(value). A block
+        that ends by an error is reported as a function's error is; one that ends without a result
+        leaves the outcome unknown, and a RuntimeError says so. Entering it raises NotRun and its
+        kin.
+        """
+        return Claim(
+            self,
+            Call(
+                tool,
+                _tool.options_of(self._options, options),
+                key=key,
+                args=args,
+                again=again,
+                errors=errors,
+                **context.current(),
+            ),
+        )
+
+    def _wrap(self, tool: _tool.Tool) -> Callable[..., Any]:
+        @functools.wraps(tool.fn)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            return self._run(tool, tool.call(args, kwargs), args, kwargs).value
+
+        setattr(guarded, '__effectd__', tool)
+        return guarded
+
+    def _run(
+        self, tool: _tool.Tool, call: Call, args: Tuple[Any, ...], kwargs: Dict[str, Any]
+    ) -> Outcome[Any]:
+        claim = Claim(self, call)
+        claim._begin()
+        if claim._outcome is not None:
+            return claim._outcome
+        try:
+            value = tool.fn(*args, **(dict(kwargs, effect=claim) if tool.wants_claim() else kwargs))
+            wrong = _tool.unfinished(value)
+            if wrong is not None:
+                raise wrong
+        except BaseException as error:
+            claim._ended(error)
+            raise
+        claim._succeeded(value)
+        return Outcome(value, claim.answer)
+
+    def _for_tasks(self) -> 'AsyncLedger':
+        if self._tasks is None:
+            from .aio import (
+                AsyncLedger,
+            )  # pylint: disable=import-outside-toplevel  # asyncio only where it is used
+
+            self._tasks = AsyncLedger(self._socket, **_tool.as_arguments(self._options))
+        return self._tasks
+
+    def _drive(self, steps: Steps[T]) -> T:
+        caller, clean = Caller(self._pool, self._background), False
+        try:
+            try:
+                value = caller.drive(steps)
+            except errors.EffectError:
+                clean = True
+                raise
+            clean = True
+            return value
+        finally:
+            caller.end(clean)
+
+    # ---- the wire's methods; further keyword arguments are the members of their params in
+    # protocol.md
+
+    def begin(
+        self,
+        tool: str,
+        key: Optional[str] = None,
+        args: Optional[Mapping[str, Any]] = None,
+        **params: Any,
+    ) -> Dict[str, Any]:
+        """Asks, and returns whatever effectd decided. Only `run` and `pass` mean that the call may
+        be made, `run` within lease_ms (plus waited_ms) from now on. Waits only if told so
+        (wait_ms). The claim is bound to nothing.
+        """
+        return self._drive(
+            _methods.begin(self._options, tool, {'key': key, 'args': args, **params})
+        )
+
+    def complete(
+        self, effect: str, token: str, result: Any = None, *, outcome: str = 'succeeded'
+    ) -> Dict[str, Any]:
+        """Records what came of a claim; outcome: succeeded, failed, error. Tries for
+        complete_timeout, then NotRecorded."""
+        return self._drive(_methods.complete(self._options, effect, token, result, outcome))
+
+    def release(self, effect: str, token: str, reason: str) -> Dict[str, Any]:
+        """Nothing was sent, for certain."""
+        return self._drive(
+            _methods.hold(self._options, 'release', effect, token, {'reason': reason})
+        )
+
+    def unknown(self, effect: str, token: str, reason: str) -> Dict[str, Any]:
+        """Nobody knows whether the call landed."""
+        return self._drive(
+            _methods.hold(self._options, 'unknown', effect, token, {'reason': reason})
+        )
+
+    def extend(self, effect: str, token: str, lease: Optional[float] = None) -> Dict[str, Any]:
+        """A longer lease, in seconds from now (the policy's by default)."""
+        params = {'lease_ms': _grant.milliseconds(lease)}
+        return self._drive(_methods.hold(self._options, 'extend', effect, token, params))
+
+    def execute(
+        self,
+        tool: str,
+        args: Optional[Mapping[str, Any]] = None,
+        *,
+        key: Optional[str] = None,
+        again: Optional[str] = None,
+        **options: Any,
+    ) -> Outcome[Any]:
+        """Runs a tool that is SQL (policy member `execute`) in one transaction with its record.
+        Raises NotRun and its kin; ToolFailed where its SQL raised."""
+        return self._drive(
+            _methods.execute(_tool.options_of(self._options, options), tool, key, args, again)
+        )
+
+    def key(
+        self, tool: str, args: Optional[Mapping[str, Any]] = None, **params: Any
+    ) -> Dict[str, Any]:
+        """What a begin with these params would mean: {effect, key, fingerprint, provider_key}.
+        Claims nothing, needs no ledger. To be persisted in a checkpoint before the call, or handed
+        out of band."""
+        return self._drive(_methods.key(self._options, tool, {'args': args, **params}))
+
+    def get(self, effect: Optional[str] = None, **params: Any) -> Dict[str, Any]:
+        """What is recorded of one effect, by its id, or by tool and key, or by tool and what
+        derives the key. NotFound."""
+        return self._drive(_methods.get(self._options, effect, params))
+
+    def list(self, **filters: Any) -> Dict[str, Any]:
+        """{effects, cursor}: a page of effects, newest claim first."""
+        return self._drive(_methods.list_(self._options, filters))
+
+    def call(
+        self,
+        method: str,
+        params: Optional[Mapping[str, Any]] = None,
+        *,
+        timeout: Optional[float] = None,
+    ) -> Dict[str, Any]:
+        """Any method. Asked again, as begin is, for `timeout` seconds (begin_timeout)."""
+        return self._drive(_methods.call(self._options, method, params or {}, timeout))
+
+
+def _close(pool: Pool, background: Background) -> None:
+    pool.close()
+    background.close()
+
+
+def _make(kind: Type[Any], socket: Optional[Path], options: Dict[str, Any]) -> Any:
+    return kind(socket, **options)
