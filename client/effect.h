@@ -37,6 +37,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
 
 #if defined(__GNUC__)
 #define EFFECT_MUST_CHECK __attribute__((warn_unused_result))
@@ -115,17 +118,20 @@ struct effect_options {
 	size_t size;
 	/* path; NULL: $EFFECTD_SOCKET, else the user's daemon's, else the system's */
 	const char *socket;
-	uint32_t
-	    max_inflight;  /* the daemon's, 0 = 256: what is more waits here, reports go first */
-	uint32_t max_line; /* the daemon's, 0 = 1048576: a longer result is recorded by its hash */
+	/* the daemon's, 0 = 256: what is more waits here, and reports go first */
+	uint32_t max_inflight;
+	/* the daemon's, 0 = 1048576: a longer result is recorded by its size and hash */
+	uint32_t max_line;
+	/* for release and unknown, 0 = 5000: the end of the lease says the same */
+	int64_t report_timeout_ms;
 };
 #define EFFECT_OPTIONS(...)                                        \
 	{                                                          \
 		.size = sizeof(struct effect_options), __VA_ARGS__ \
 	}
-#define EFFECT_OPTIONS_INIT                               \
-	{                                                 \
-		sizeof(struct effect_options), NULL, 0, 0 \
+#define EFFECT_OPTIONS_INIT                                  \
+	{                                                    \
+		sizeof(struct effect_options), NULL, 0, 0, 0 \
 	}
 
 /* Connects at the first call. `options` may be NULL. NULL: out of memory. */
@@ -206,21 +212,23 @@ struct effect_report {
 	uint64_t omitted_bytes;
 	const unsigned char *omitted_sha256; /* NULL: not omitted by the caller */
 	int64_t complete_timeout_ms;	     /* 0 = 60000 */
+	const char *reason; /* effect_guard(): why it is unknown, or that nothing was sent */
 };
 #define EFFECT_REPORT(...)                                        \
 	{                                                         \
 		.size = sizeof(struct effect_report), __VA_ARGS__ \
 	}
-#define EFFECT_REPORT_INIT                                                                  \
-	{                                                                                   \
-		sizeof(struct effect_report), EFFECT_OUTCOME_SUCCEEDED, NULL, 0, 0, NULL, 0 \
+#define EFFECT_REPORT_INIT                                                                        \
+	{                                                                                         \
+		sizeof(struct effect_report), EFFECT_OUTCOME_SUCCEEDED, NULL, 0, 0, NULL, 0, NULL \
 	}
 
 /*
  * Each of these ends the keeping of the lease. `ret_answer` may be NULL. complete: EFFECT_OK when
  * the daemon has it ("state", "outcome", "already"), EFFECT_NOT_RECORDED or EFFECT_CONFLICT when it
  * must be assumed not to. release: nothing was sent, and you know it. unknown: you do not know.
- * `reason` (NULL = none) is cut at 1000 bytes. release and unknown ask for 5 s.
+ * `reason` (NULL = none) is cut at 1000 bytes. release and unknown
+ * ask for `report_timeout_ms`.
  */
 enum effect_kind effect_complete(struct effect_ledger *ledger, struct effect_answer *grant,
     const struct effect_report *report, struct effect_answer **ret_answer) EFFECT_MUST_CHECK;
@@ -352,6 +360,9 @@ int64_t effect_keep_due_ms(const struct effect_answer *grant);
 /* What is left of the lease as far as this side knows; 0 = it is over. */
 int64_t effect_lease_left_ms(const struct effect_answer *grant);
 
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

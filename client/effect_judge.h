@@ -1,0 +1,17 @@
+/* What an answer means for the call that it answers. */
+#ifndef EFFECT_JUDGE_H
+#define EFFECT_JUDGE_H
+
+#include "effect_call.h"
+
+/* `call` was sent and is answered by `wire`, whose spans are valid until this returns. May call
+ * back. */
+void effect_judge(struct effect_call *call, const struct effect_wire *wire);
+/*
+ * An error that names no call: some line that is not answered yet was too long for this daemon, and
+ * if any, then the longest. False: there is none, or it is another error: the two sides do not
+ * understand each other.
+ */
+bool effect_judge_nameless(struct effect_ledger *ledger, const struct effect_wire *wire);
+
+#endif
