@@ -209,6 +209,19 @@ key_template_uses_args(const struct key_template *t)
 }
 
 bool
+key_template_uses(const struct key_template *t, const char *pointer)
+{
+	size_t i;
+
+	for (i = 0; i < t->n_parts; i++) {
+		if (t->parts[i].kind == PART_POINTER &&
+		    json_pointer_under(t->parts[i].text, pointer))
+			return true;
+	}
+	return false;
+}
+
+bool
 key_template_is_constant(const struct key_template *t)
 {
 	size_t i;

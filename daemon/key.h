@@ -29,6 +29,8 @@ void key_template_free(struct key_template *t);
 const char *key_template_text(const struct key_template *t);
 /* Does it use {args} (so that the fingerprint is needed before the key)? */
 bool key_template_uses_args(const struct key_template *t);
+/* Does a placeholder stand at or under this pointer into the args? */
+bool key_template_uses(const struct key_template *t, const char *pointer);
 /* Does its key depend on nothing of a call but its tool? All calls of the tool then are one effect.
  */
 bool key_template_is_constant(const struct key_template *t);

@@ -92,8 +92,8 @@ step(void)
 		return true;
 	} else if (phase == POLICIES_UNKNOWN) {
 		ns_next++;
-		policy = config->unknown_tools == CONFIG_GUARD ? tool_default(tools, ns, UNKNOWN)
-							       : NULL;
+		policy =
+		    config->unknown_tools == CONFIG_GUARD ? tool_default(tools, ns, UNKNOWN) : NULL;
 		tell(ns, policy);
 		return true;
 	} else if (policy_next == tool_set_n(tools)) {

@@ -34,9 +34,9 @@ struct tool_list {
  * (durations), probe_backoff (array of durations), max_attempts, absent_needed, result_max
  * (integers), on_error ("unknown", "failed", "released"), on_unknown ("probe", "human", "retry").
  * Only if there is one: retry_window (duration), probe ({"exec": {"argv": [strings]}}, or {"http":
- * ...} or {"sql": ...} as in the file), turn_budget, turn_asks (integers); business_key (array of
- * pointers), and with it business_window (duration) and on_business_duplicate ("report", "hold"). A
- * duration is a string
+ * ...} or {"sql": ...} as in the file), turn_budget, turn_asks (integers); provider_key_to (a
+ * pointer); business_key (array of pointers), and with it business_window (duration) and
+ * on_business_duplicate ("report", "hold"). A duration is a string
  * `[0-9]{1,9}(ms|s|m|h|d)` in the largest unit that divides it, so 60 s is "1m", 24 h is "1d",
  * nothing is "0s".
  */
@@ -48,7 +48,9 @@ struct tool_policy {
 	struct key_template *key; /* never NULL, the default template if the file names none */
 	bool has_key;		  /* the file named one (else the default template) */
 	struct tool_list ignore, secret, result_secret, keep;
-	struct tool_list fingerprint_skip; /* ignore + secret: what canon_value leaves out */
+	char *provider_key_to; /* where the args take the provider key; NULL: nowhere */
+	struct tool_list
+	    fingerprint_skip; /* ignore, secret, provider_key_to: what canon_value leaves out */
 	int64_t lease_ms, hold_max_ms, settle_ms, probe_timeout_ms, escalate_after_ms,
 	    keep_result_ms, keep_key_ms;
 	int64_t retry_window_ms; /* 0: none; there is one if and only if on_unknown is "retry" */

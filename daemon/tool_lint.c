@@ -206,10 +206,17 @@ lint_retry(struct lint *l)
 
 	if (strcmp(p->on_unknown, "retry") != 0)
 		return;
-	found(l, "retry_unkeyed", "/on_unknown",
-	    "'retry' calls again while an earlier call may have landed, and nothing here hands the "
-	    "provider the key by which it takes both for one: the wrapper must pass "
-	    "'provider_key' on");
+	if (p->provider_key_to == NULL)
+		found(l, "retry_unkeyed", "/on_unknown",
+		    "'retry' calls again while an earlier call may have landed, and no "
+		    "'provider_key_to' hands the provider the key by which it takes both for one: "
+		    "the wrapper must pass 'provider_key' on");
+	if ((p->probe_http != NULL && strstr(p->probe_http->json, "{attempt}") != NULL) ||
+	    (p->probe_sql != NULL && strstr(p->probe_sql->json, "{attempt}") != NULL))
+		found(l, "retry_by_attempt", "/probe",
+		    "the probe asks by '{attempt}', so that it misses the earlier attempts that "
+		    "are "
+		    "open, too");
 	if (p->escalate_after_ms < p->retry_window_ms)
 		found(l, "retry_over_escalate", "/retry_window",
 		    "a human is asked before it is over, and nothing is called again after that");
@@ -247,6 +254,14 @@ lint_lists(struct lint *l)
 			    "'%s' is kept, and yet ignored: a replay may come for another value",
 			    p->keep.items[i]);
 		}
+	for (i = 0; p->provider_key_to != NULL && i < p->keep.n; i++) {
+		if (!json_pointer_under(p->keep.items[i], p->provider_key_to))
+			continue;
+		snprintf(pointer, sizeof pointer, "/keep/%zu", i);
+		found(l, "keep_ignored", pointer,
+		    "'%s' is kept as the caller gave it, and the provider gets its key there",
+		    p->keep.items[i]);
+	}
 }
 
 static void

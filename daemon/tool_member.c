@@ -203,6 +203,25 @@ read_number(struct tool_member_parse *p, const struct tool_policy_member *m, con
 }
 
 static bool
+is_pointer(const cJSON *v)
+{
+	return cJSON_IsString(v) && strlen(v->valuestring) <= POINTER_BYTES_MAX &&
+	    json_pointer_valid(v->valuestring);
+}
+
+/* Not that of the whole, which is "". */
+static bool
+read_pointer(struct tool_member_parse *p, const struct tool_policy_member *m, const cJSON *v)
+{
+	if (!is_pointer(v) || v->valuestring[0] == '\0')
+		return fail_member(p, m,
+		    "must be a JSON pointer (RFC 6901, such as \"/idempotency_key\") of 1 to 255 "
+		    "bytes");
+	*(char **)field(p, m) = xstrdup(v->valuestring);
+	return true;
+}
+
+static bool
 read_pointers(struct tool_member_parse *p, const struct tool_policy_member *m, const cJSON *v)
 {
 	const cJSON *item;
@@ -210,8 +229,7 @@ read_pointers(struct tool_member_parse *p, const struct tool_policy_member *m, c
 	if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) > POINTERS_MAX)
 		return fail_member(p, m, "must be an array of at most 64 JSON pointers");
 	cJSON_ArrayForEach (item, v) {
-		if (!cJSON_IsString(item) || strlen(item->valuestring) > POINTER_BYTES_MAX ||
-		    !json_pointer_valid(item->valuestring))
+		if (!is_pointer(item))
 			return fail_member(p, m,
 			    "must hold JSON pointers (RFC 6901, such as \"/order_id\") of at most "
 			    "255 bytes");
@@ -383,6 +401,8 @@ read_member(struct tool_member_parse *p, const struct tool_policy_member *m, con
 		return read_template(p, m, v);
 	case TOOL_KIND_POINTERS:
 		return read_pointers(p, m, v);
+	case TOOL_KIND_POINTER:
+		return read_pointer(p, m, v);
 	case TOOL_KIND_DURATION:
 		return read_duration_member(p, m, v);
 	case TOOL_KIND_COUNT:

@@ -93,6 +93,18 @@ check_probe(struct tool_member_parse *p)
 	return p->error == NULL;
 }
 
+/* What a wrapper puts there itself says nothing about the call. */
+static bool
+check_made_of(struct tool_member_parse *p, const struct key_template *template, const char *pointer)
+{
+	const char *to = p->policy->provider_key_to;
+
+	if (to == NULL || !key_template_uses(template, to))
+		return true;
+	return tool_member_fail(
+	    p, pointer, "is made of '%s', where 'provider_key_to' puts the provider's key", to);
+}
+
 static bool
 compile_key(struct tool_member_parse *p)
 {
@@ -104,7 +116,7 @@ compile_key(struct tool_member_parse *p)
 	policy->key = key_compile(v == NULL ? KEY_TEMPLATE_DEFAULT : v->valuestring,
 	    policy->secret.items, policy->secret.n, &why);
 	if (policy->key != NULL)
-		return true;
+		return check_made_of(p, policy->key, "/key");
 	tool_member_fail(p, "/key", "%s", why);
 	free(why);
 	return false;
@@ -134,7 +146,7 @@ compile_business(struct tool_member_parse *p)
 	    key_compile(buf_str(&text), policy->secret.items, policy->secret.n, &why);
 	buf_free(&text);
 	if (policy->business != NULL)
-		return true;
+		return check_made_of(p, policy->business, "/business_key");
 	tool_member_fail(p, "/business_key", "%s", why);
 	free(why);
 	return false;

@@ -121,6 +121,7 @@ tool_policy_free(struct tool_policy *policy)
 	free(policy->ns);
 	free(policy->name);
 	free(policy->json);
+	free(policy->provider_key_to);
 	free(policy->probe_backoff_ms);
 	if (policy->key != NULL)
 		key_template_free(policy->key);
@@ -158,6 +159,8 @@ tool_policy_set_skip(struct tool_policy *policy)
 	policy->fingerprint_skip = copy_list(&policy->ignore);
 	for (i = 0; i < policy->secret.n; i++)
 		tool_policy_add(&policy->fingerprint_skip, policy->secret.items[i]);
+	if (policy->provider_key_to != NULL)
+		tool_policy_add(&policy->fingerprint_skip, policy->provider_key_to);
 }
 
 /* A template that was compiled before. */
@@ -185,6 +188,8 @@ tool_policy_bind(const struct tool_policy *policy, const char *ns)
 	copy->ns = xstrdup(ns);
 	copy->name = xstrdup(policy->name);
 	copy->json = NULL;
+	if (policy->provider_key_to != NULL)
+		copy->provider_key_to = xstrdup(policy->provider_key_to);
 	copy->version = 0;
 	copy->version_next = NULL;
 	copy->key = copy_template(policy->key, policy);
@@ -257,6 +262,8 @@ is_absent(const struct tool_policy *policy, const struct tool_policy_member *m)
 {
 	if (m->kind == TOOL_KIND_COUNT)
 		return *(const int32_t *)field(policy, m) == 0;
+	if (m->kind == TOOL_KIND_POINTER)
+		return *(char *const *)field(policy, m) == NULL;
 	if (m->offset == offsetof(struct tool_policy, retry_window_ms))
 		return policy->retry_window_ms == 0;
 	return policy->business == NULL && strstr(m->name, "business") != NULL;
@@ -276,6 +283,7 @@ print_member(struct buf *b, const struct tool_policy *policy, const struct tool_
 	case TOOL_KIND_ON_ERROR:
 	case TOOL_KIND_ON_UNKNOWN:
 	case TOOL_KIND_ON_DUPLICATE:
+	case TOOL_KIND_POINTER:
 		buf_json_member_str(b, m->name, *(char *const *)p);
 		break;
 	case TOOL_KIND_CLASS:

@@ -16,6 +16,7 @@ enum tool_policy_kind {
 	TOOL_KIND_CLASS,
 	TOOL_KIND_TEMPLATE,
 	TOOL_KIND_POINTERS, /* struct tool_list */
+	TOOL_KIND_POINTER,  /* char *, NULL = none */
 	TOOL_KIND_DURATION, /* int64_t, milliseconds */
 	TOOL_KIND_COUNT,    /* int32_t */
 	TOOL_KIND_BYTES,    /* int64_t */
@@ -53,7 +54,7 @@ bool tool_policy_has_guard(const struct tool_policy *policy);
 /* Is there a probe of any kind? */
 bool tool_policy_has_probe(const struct tool_policy *policy);
 void tool_policy_add(struct tool_list *list, const char *item);
-/* Fills fingerprint_skip from ignore and secret. */
+/* Fills fingerprint_skip from ignore, secret and provider_key_to. */
 void tool_policy_set_skip(struct tool_policy *policy);
 
 #endif

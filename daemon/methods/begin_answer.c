@@ -64,6 +64,8 @@ add_run(struct buf *out, const struct begin_asked *asked, const struct batch_row
 	columns_instant(out, "lease_until", row, BEGIN_LEASE_UNTIL);
 	columns_int8(out, "lease_ms", row, BEGIN_LEASE_MS);
 	columns_add_uuid(out, "provider_key", &asked->id->effect);
+	if (asked->id->policy->provider_key_to)
+		buf_json_member_str(out, "provider_key_to", asked->id->policy->provider_key_to);
 	columns_instant(out, "protected_until", row, BEGIN_PROTECTED_UNTIL);
 	columns_text(out, "on_error", row, BEGIN_ON_ERROR);
 	if (asked->waited_ms > 0)

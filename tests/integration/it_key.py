@@ -11,6 +11,7 @@ TOOLS = [
     {'name': 'step'},  # the default key
     {'name': 'order', 'key': 'order-{/order_id}'},
     {'name': 'memo', 'key': 'order:{/order}', 'ignore': ['/memo', '/payment_token', '/idempotency_key'], 'keep': ['/order', '/amount']},
+    {'name': 'keyed', 'key': 'order:{/order}', 'provider_key_to': '/payment/idempotency_key', 'max_attempts': 5},
     {'name': 'two', 'key': '{/a}:{/b}'}, {'name': 'turns', 'key': '{turn}/{/a}'}, {'name': 'long', 'key': 'k:{/a}'},
     {'name': 't1'}, {'name': 't2'}, {'name': 'any'},
 ]
@@ -65,6 +66,18 @@ def cases_of_keys(conn):
     ok('key' not in other['advice'], 'and proposes no key', other['advice'])
     is_(ask(tool='memo', args={'order': '7', 'amount': '0.001'})['decision'], 'mismatch', 'a number that is quoted is the same key, and a mismatch')
     is_(ask(tool='memo', args={'order': 7})['differs'], ['/amount'], 'a member that is missing differs')
+    # case 38, where the policy overrides it: one value on every attempt, whatever the model puts there
+    told = []
+    for n in range(3):
+        run = ask(tool='keyed', args={'order': 7, 'payment': {'amount': 1, 'idempotency_key': f'made up {n}'}})
+        told.append((run['decision'], run['provider_key_to'], run['provider_key']))
+        conn.call('release', **own_ids(run), reason='nothing was sent')
+    is_(told, [('run', '/payment/idempotency_key', run['effect'])] * 3, 'case 38: `run` tells where the key goes, one key on every attempt')
+    run = ask(tool='keyed', args={'order': 7, 'payment': {'amount': 1}})
+    conn.call('complete', **own_ids(run), result=1)
+    is_(ask(tool='keyed', args={'order': 7, 'payment': {'amount': 1, 'idempotency_key': 'the last'}})['decision'], 'replay', 'and a repeat is one with any')
+    is_(ask(tool='keyed', args={'order': 7, 'payment': {'amount': 2}})['decision'], 'mismatch', 'what stands beside it counts')
+    ok('provider_key_to' not in ask(tool='t1', run='K', step=1), 'a tool without it is told nothing')
     # case 39
     run = {}
     for ns in ('a', 'b'):

@@ -38,6 +38,10 @@ expect(const char *members, const char *findings)
 #define PROBE "\"probe\":{\"exec\":{\"argv\":[\"/bin/probe\"]}}"
 #define SOUND "\"key\":\"refund:{/order_id}:{/line}\"," PROBE
 
+#define HTTP(url, rules) \
+	"\"key\":\"k:{/id}\",\"probe\":{\"http\":{\"url\":\"http://h/" url "\"," rules "}}"
+#define BY_BODY "\"landed\":{\"status\":200},\"absent\":{\"status\":404,\"body\":{\"/e\":1}}"
+
 START_TEST(a_sound_policy_has_no_findings)
 {
 	expect(SOUND, "");
@@ -72,13 +76,21 @@ START_TEST(a_retry_leans_on_the_provider)
 	       "\"on_unknown\":\"retry\",\"retry_window\":\"1d\"",
 	    "retry_unkeyed@/on_unknown");
 	expect("\"class\":\"read\",\"on_unknown\":\"retry\",\"retry_window\":\"1d\"", "");
+	/* the policy hands the key out itself */
+	expect(RETRY ",\"provider_key_to\":\"/idempotency_key\"", "");
+	/* asked by attempt, it would tell of one of several that are open */
+#define RETRIED "\"key\":\"k:{/id}\",\"provider_key_to\":\"/k\",\"on_unknown\":\"retry\","
+#define WINDOW ",\"retry_window\":\"15m\""
+	expect(RETRIED "\"probe\":{\"http\":{\"url\":\"http://h/{provider_key}/{attempt}\"," BY_BODY
+		       "}}" WINDOW,
+	    "retry_by_attempt@/probe");
+	expect(RETRIED "\"probe\":{\"sql\":{\"query\":\"select $1, $2\",\"params\":[\"{key}\","
+		       "\"{attempt}\"]}}" WINDOW,
+	    "retry_by_attempt@/probe");
+	expect(HTTP("{provider_key}/{attempt}", BY_BODY), "");
 #undef RETRY
 }
 END_TEST
-
-#define HTTP(url, rules) \
-	"\"key\":\"k:{/id}\",\"probe\":{\"http\":{\"url\":\"http://h/" url "\"," rules "}}"
-#define BY_BODY "\"landed\":{\"status\":200},\"absent\":{\"status\":404,\"body\":{\"/e\":1}}"
 
 START_TEST(an_http_probe_knows_whose_answer_it_is)
 {
@@ -142,6 +154,8 @@ START_TEST(lists_should_not_contradict_each_other)
 	expect(
 	    SOUND ",\"keep\":[\"/a\",\"/memo/x\"],\"ignore\":[\"/memo\"]", "keep_ignored@/keep/1");
 	expect(SOUND ",\"keep\":[\"/memo\"],\"ignore\":[\"/memo/x\"]", "");
+	expect(SOUND ",\"keep\":[\"/a\"],\"provider_key_to\":\"/a\"", "keep_ignored@/keep/0");
+	expect(SOUND ",\"keep\":[\"/ab\"],\"provider_key_to\":\"/a\"", "");
 	expect(SOUND ",\"on_error\":\"released\"", "error_releases@/on_error");
 	expect(SOUND ",\"on_error\":\"failed\"", "");
 }

@@ -113,7 +113,7 @@ END_TEST
 
 START_TEST(members_of_later_versions_are_told_from_unknown_ones)
 {
-	static const char *const later[] = {"execute", "provider_key_to"};
+	static const char *const later[] = {"execute"};
 	char text[128], error[128];
 
 	for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
@@ -167,6 +167,37 @@ START_TEST(a_retry_has_its_window)
 	expect_error(text,
 	    "/retry_window: must be a string, a whole number and its unit (ms, s, m, "
 	    "h, d), from 1ms to 3650d");
+}
+END_TEST
+
+START_TEST(the_providers_key_goes_where_nothing_else_is_read)
+{
+	static const char rule[] = "/provider_key_to: must be a JSON pointer (RFC 6901, such as "
+				   "\"/idempotency_key\") of 1 "
+				   "to 255 bytes";
+	static const char *const bad[] = {"\"\"", "\"key\"", "\"/a~2\"", "[\"/a\"]", "null", "3"};
+	struct tool_set *set;
+	char text[64];
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		snprintf(text, sizeof text, "\"provider_key_to\":%s", bad[i]);
+		expect_error(text, rule);
+	}
+	expect_good("\"provider_key_to\":\"/a\",\"key\":\"k:{/b}:{/ab}\"");
+	expect_error("\"provider_key_to\":\"/a\",\"key\":\"k:{/b}:{/a}\"",
+	    "/key: is made of '/a', where 'provider_key_to' puts the provider's key");
+	expect_error("\"key\":\"k:{/a/b}\",\"provider_key_to\":\"/a\"",
+	    "/key: is made of '/a', where 'provider_key_to' puts the provider's key");
+	expect_error("\"business_key\":[\"/b\",\"/a\"],\"provider_key_to\":\"/a\"",
+	    "/business_key: is made of '/a', where 'provider_key_to' puts the provider's key");
+	set = load("{\"name\":\"t\",\"ignore\":[\"/i\"],\"provider_key_to\":\"/a/b\"}");
+	ck_assert_str_eq(tool_find(set, "n", "t")->provider_key_to, "/a/b");
+	ck_assert_ptr_nonnull(
+	    strstr(tool_find(set, "n", "t")->json, ",\"provider_key_to\":\"/a/b\""));
+	ck_assert_uint_eq(tool_find(set, "n", "t")->fingerprint_skip.n, 2);
+	ck_assert_str_eq(tool_find(set, "n", "t")->fingerprint_skip.items[1], "/a/b");
+	ck_assert_ptr_null(strstr(tool_default(set, "n", "u")->json, "provider_key_to"));
+	tool_set_free(set);
 }
 END_TEST
 
@@ -437,6 +468,7 @@ main(void)
 	tcase_add_test(tc, members_of_later_versions_are_told_from_unknown_ones);
 	tcase_add_test(tc, words_are_from_their_list);
 	tcase_add_test(tc, a_retry_has_its_window);
+	tcase_add_test(tc, the_providers_key_goes_where_nothing_else_is_read);
 	tcase_add_test(tc, names_and_namespaces_have_a_form);
 	tcase_add_test(tc, pointers_follow_rfc_6901);
 	tcase_add_test(tc, what_is_secret_is_neither_kept_nor_part_of_a_key);
