@@ -26,7 +26,7 @@ class Keeper:
 
     def renew(self) -> None:
         """In a forked child: the claims are the parent's."""
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # the collector may call remove() in the midst of it
         self.grants: Dict[int, Grant] = {}
         self.tick_at = math.inf
         self.timer: Optional[Handle] = None

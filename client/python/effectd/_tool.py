@@ -38,15 +38,12 @@ class Tool:
     name: str
     options: Options
     wrap: Callable[['Tool'], Callable[..., Any]]  # the guarded function of a Tool
-    run: Callable[
-        ['Tool', Call, Tuple[Any, ...], Dict[str, Any]], Any
-    ]  # its guarded call, to an Outcome
+    # its guarded call, to an Outcome
+    run: Callable[['Tool', Call, Tuple[Any, ...], Dict[str, Any]], Any]
     key: Optional[Key] = None
     args: Optional[Callable[[Dict[str, Any]], Optional[Mapping[str, Any]]]] = None
     errors: Tuple[Type[BaseException], ...] = ()
-    place: Mapping[str, Any] = dataclasses.field(
-        default_factory=dict
-    )  # run, step, turn, call, again
+    place: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # run, step, ..., again
 
     def wants_claim(self) -> bool:
         parameter = signature_of(self.fn).parameters.get(CLAIM)
@@ -96,6 +93,20 @@ class Tool:
                 named[name] = list(value) if parameter.kind == parameter.VAR_POSITIONAL else value
         return named
 
+    def run_fn(self, claim: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """The call itself."""
+        return self.fn(*args, **kwargs, **({CLAIM: claim} if self.wants_claim() else {}))
+
+    def refuse_unfinished(self, value: Any) -> None:
+        """Raises TypeError for a value whose work is still to be done."""
+        if inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value):
+            if inspect.iscoroutine(value):
+                value.close()
+            raise TypeError(
+                f'{self.name}: a guarded function returned a {type(value).__name__}, whose work '
+                'is still to be done'
+            )
+
 
 @functools.lru_cache(maxsize=4096)
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
@@ -114,17 +125,6 @@ def check(fn: Callable[..., Any]) -> None:
         )
     if isinstance(fn, (staticmethod, classmethod)):
         raise TypeError('guard the function, and put @staticmethod or @classmethod above the guard')
-
-
-def unfinished(value: Any) -> Optional[TypeError]:
-    """The error for a value whose work is not done yet."""
-    if inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value):
-        if inspect.iscoroutine(value):
-            value.close()
-        return TypeError(
-            f'a guarded function returned a {type(value).__name__}, whose work is not done yet'
-        )
-    return None
 
 
 def tool_of(fn: Callable[..., Any]) -> Tool:

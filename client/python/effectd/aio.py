@@ -37,6 +37,7 @@ class AsyncClaim(ClaimBase):
     def __init__(self, ledger: 'AsyncLedger', call: Call) -> None:
         super().__init__(call)
         self._ledger = ledger
+        self._keeper: Optional[Keeper] = None
         self.lost = asyncio.Event()
 
     async def extend(self, lease: Optional[float] = None) -> float:
@@ -87,14 +88,20 @@ class AsyncClaim(ClaimBase):
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        if self._has_value():
-            await self._succeeded(self._value)
-        elif error is not None:
-            await self._ended(error)
-        elif self._owes():
-            silent = self._silent()
-            await self._ended(silent)
-            raise silent
+        try:
+            if self._has_value():
+                await self._succeeded(self._value)
+            elif error is not None:
+                await self._ended(error)
+            elif self._owes():
+                silent = self._silent()
+                await self._ended(silent)
+                raise silent
+        finally:
+            self._leave()
+
+    def __del__(self) -> None:
+        self._leave()
 
     # ---- what the guard does
 
@@ -114,8 +121,9 @@ class AsyncClaim(ClaimBase):
             await self._ledger._report(found.release('it came too late to start'), call.options)
             raise errors.late(call.tool)
         found.on_lost = self.lost.set
+        self._keeper = self._ledger._here().keeper
         self._grant = found
-        self._ledger._here().keeper.add(found)
+        self._keeper.add(found)
 
     async def _succeeded(self, value: Any) -> None:
         grant = self._grant
@@ -135,7 +143,13 @@ class AsyncClaim(ClaimBase):
 
     def _over(self, grant: Grant) -> None:
         self._reported = True
-        self._ledger._here().keeper.remove(grant)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Whatever happened: the lease is kept no longer."""
+        grant, keeper = getattr(self, '_grant', None), getattr(self, '_keeper', None)
+        if grant is not None and keeper is not None and self._pid == os.getpid():
+            keeper.remove(grant)
 
 
 class _Here:
@@ -292,21 +306,20 @@ class AsyncLedger:
         self, tool: _tool.Tool, call: Call, args: Tuple[Any, ...], kwargs: Dict[str, Any]
     ) -> Outcome[Any]:
         claim = AsyncClaim(self, call)
-        await claim._begin()
-        if claim._outcome is not None:
-            return claim._outcome
         try:
-            value = await tool.fn(
-                *args, **(dict(kwargs, effect=claim) if tool.wants_claim() else kwargs)
-            )
-            wrong = _tool.unfinished(value)
-            if wrong is not None:
-                raise wrong
-        except BaseException as error:
-            await claim._ended(error)
-            raise
-        await claim._succeeded(value)
-        return Outcome(value, claim.answer)
+            await claim._begin()
+            if claim._outcome is not None:
+                return claim._outcome
+            try:
+                value = await tool.run_fn(claim, args, kwargs)
+                tool.refuse_unfinished(value)
+            except BaseException as error:
+                await claim._ended(error)
+                raise
+            await claim._succeeded(value)
+            return Outcome(value, claim.answer)
+        finally:
+            claim._leave()
 
     # ---- running steps
 
@@ -377,9 +390,9 @@ class AsyncLedger:
         args: Optional[Mapping[str, Any]] = None,
         **params: Any,
     ) -> Dict[str, Any]:
-        return await self._drive(
-            _methods.begin(self._options, tool, {'key': key, 'args': args, **params})
-        )
+        steps = _methods.begin(self._options, tool, {'key': key, 'args': args, **params})
+        late = functools.partial(_grant.released_late, Call(tool, self._options))
+        return await self._drive(steps, late)
 
     async def complete(
         self, effect: str, token: str, result: Any = None, *, outcome: str = 'succeeded'

@@ -33,6 +33,7 @@ from ._background import Background
 from ._claim import ClaimBase
 from ._grant import Call, Grant, Options, Outcome
 from ._keeper import Keeper
+from ._mux import Late
 from ._pool import Caller, Pool
 from ._steps import Steps
 
@@ -106,14 +107,20 @@ class Claim(ClaimBase):
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        if self._has_value():
-            self._succeeded(self._value)
-        elif error is not None:
-            self._ended(error)
-        elif self._owes():
-            silent = self._silent()
-            self._ended(silent)
-            raise silent
+        try:
+            if self._has_value():
+                self._succeeded(self._value)
+            elif error is not None:
+                self._ended(error)
+            elif self._owes():
+                silent = self._silent()
+                self._ended(silent)
+                raise silent
+        finally:
+            self._leave()
+
+    def __del__(self) -> None:
+        self._leave()
 
     # ---- what the guard does
 
@@ -122,7 +129,12 @@ class Claim(ClaimBase):
         all else."""
         call, clean = self._call, False
         try:
-            answer = self._caller.drive(call.begin(), functools.partial(_grant.released_late, call))
+            late = functools.partial(_grant.released_late, call)
+            try:
+                answer = self._caller.drive(call.begin(), late)
+            except errors.EffectError:
+                clean = True
+                raise
             self._answer = answer.result
             clean = self._answer.get('decision') != 'run'
             found = _grant.understand(call, answer)
@@ -164,6 +176,15 @@ class Claim(ClaimBase):
             raise
         finally:
             self._caller.end(clean)
+
+    def _leave(self) -> None:
+        """Whatever happened, an interruption between any two lines included: the lease is kept no
+        longer, and a claim that nothing was said about turns unknown, by the end of its
+        connection."""
+        grant = getattr(self, '_grant', None)
+        if grant is not None and self._pid == os.getpid():
+            self._ledger._keeper.remove(grant)
+            self._caller.end(clean=False)
 
 
 class Ledger:
@@ -339,19 +360,20 @@ class Ledger:
         self, tool: _tool.Tool, call: Call, args: Tuple[Any, ...], kwargs: Dict[str, Any]
     ) -> Outcome[Any]:
         claim = Claim(self, call)
-        claim._begin()
-        if claim._outcome is not None:
-            return claim._outcome
         try:
-            value = tool.fn(*args, **(dict(kwargs, effect=claim) if tool.wants_claim() else kwargs))
-            wrong = _tool.unfinished(value)
-            if wrong is not None:
-                raise wrong
-        except BaseException as error:
-            claim._ended(error)
-            raise
-        claim._succeeded(value)
-        return Outcome(value, claim.answer)
+            claim._begin()
+            if claim._outcome is not None:
+                return claim._outcome
+            try:
+                value = tool.run_fn(claim, args, kwargs)
+                tool.refuse_unfinished(value)
+            except BaseException as error:
+                claim._ended(error)
+                raise
+            claim._succeeded(value)
+            return Outcome(value, claim.answer)
+        finally:
+            claim._leave()
 
     def _for_tasks(self) -> 'AsyncLedger':
         if self._tasks is None:
@@ -362,11 +384,11 @@ class Ledger:
             self._tasks = AsyncLedger(self._socket, **_tool.as_arguments(self._options))
         return self._tasks
 
-    def _drive(self, steps: Steps[T]) -> T:
+    def _drive(self, steps: Steps[T], late: Optional[Late] = None) -> T:
         caller, clean = Caller(self._pool, self._background), False
         try:
             try:
-                value = caller.drive(steps)
+                value = caller.drive(steps, late)
             except errors.EffectError:
                 clean = True
                 raise
@@ -389,9 +411,9 @@ class Ledger:
         be made, `run` within lease_ms (plus waited_ms) from now on. Waits only if told so
         (wait_ms). The claim is bound to nothing.
         """
-        return self._drive(
-            _methods.begin(self._options, tool, {'key': key, 'args': args, **params})
-        )
+        steps = _methods.begin(self._options, tool, {'key': key, 'args': args, **params})
+        late = functools.partial(_grant.released_late, Call(tool, self._options))
+        return self._drive(steps, late)
 
     def complete(
         self, effect: str, token: str, result: Any = None, *, outcome: str = 'succeeded'
