@@ -90,17 +90,25 @@ class Player:
 
     def _serve(self, conn):
         with conn, conn.makefile('rb') as lines:
-            for line in lines:
-                request = json.loads(line)
-                self.requests.append(request)
-                answer = self.answers.get(request['method'], error(-32601, 'unknown_method'))
-                if callable(answer):
-                    answer = answer(request)
-                if answer is HANG_UP:
-                    return
-                if answer is not None:
-                    answer = answer if 'error' in answer else {'result': answer}
-                    conn.sendall(json.dumps({'jsonrpc': '2.0', 'id': request['id'], **answer}).encode() + b'\n')
+            try:
+                for line in lines:
+                    answer = self._answer(json.loads(line))
+                    if answer is HANG_UP:
+                        return
+                    if answer:
+                        conn.sendall(answer)
+            except OSError:
+                pass  # the client is gone
+
+    def _answer(self, request):
+        self.requests.append(request)
+        answer = self.answers.get(request['method'], error(-32601, 'unknown_method'))
+        if callable(answer):
+            answer = answer(request)
+        if answer is None or answer is HANG_UP:
+            return answer
+        answer = answer if 'error' in answer else {'result': answer}
+        return json.dumps({'jsonrpc': '2.0', 'id': request['id'], **answer}).encode() + b'\n'
 
     def sent(self, method):
         """The params of each request of this method."""
