@@ -1,5 +1,6 @@
 """The client of each language as a process that a test can ask, hold, stop and kill: the drivers of tests/vectors/README.md, whose
-calls of fn are written to files. A scenario is played with every client, all at once."""
+calls of fn are written to files. A scenario is played with every client."""
+import atexit
 import concurrent.futures
 import json
 import os
@@ -7,12 +8,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 
 from harness import *
 
-__all__ = ['BOOK', 'Client', 'LANGUAGES', 'drivers', 'kind_of', 'vectors', 'with_all', 'with_each']
+__all__ = ['BOOK', 'Client', 'LANGUAGES', 'drivers', 'kind_of', 'play', 'vectors', 'with_all']
 
 END_S = 60
+AT_ONCE = 16  # scenarios under way: nearly all of it is waiting
 BOOK = folder()  # what the fn's of all clients write
 
 
@@ -22,7 +26,8 @@ def vectors(*names):
 
 def drivers():
     """(language, command, words of the cases that it may say it cannot do) of each driver."""
-    return [('the small client', [sys.executable, vectors('bad_driver.py')], ())]
+    python = [sys.executable, vectors('driver.py')]
+    return [('Python', [*python, 'sync'], ()), ('asyncio', [*python, 'async'], ()), ('Node', ['node', vectors('driver.mjs')], ())]
 
 
 LANGUAGES = {language: command for language, command, _ in drivers()}
@@ -35,12 +40,15 @@ class Client:
 
     def __init__(self, language, socket):
         self.language, self.socket, self.dir = language, socket, tempfile.mkdtemp(dir=BOOK)
-        self.files, self.orders = [], 0
-        self.process = subprocess.Popen(LANGUAGES[language], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.files, self.n_asked = [], 0
+        with idle_lock:
+            found = idle.setdefault(language, [])
+            self.process = found.pop() if found else None
+        if not self.process:
+            self.process = subprocess.Popen(LANGUAGES[language], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
     def _order(self, params, fn, options, hold):
-        self.orders += 1
-        path = os.path.join(self.dir, str(self.orders))
+        path = os.path.join(self.dir, str(len(self.files)))
         self.files.append(path)
         return {'params': params, 'options': {'wait_ms': 0, **options}, 'calls': path,
                 'fn': {'does': 'return', 'value': {'by': self.language}, **fn, **({'until_file': path + '.go'} if hold else {})}}
@@ -51,6 +59,7 @@ class Client:
         line = {'name': 'a call', 'socket': self.socket, **orders[0]}
         if twin:
             line.update(more=orders[1:], at_once=True)
+        self.n_asked += 1
         self.process.stdin.write(json.dumps(line).encode() + b'\n')
         return self
 
@@ -61,6 +70,7 @@ class Client:
             if not data:
                 raise ConnectionError(f'{self.language}: the driver ended')
             line += data
+        self.n_asked -= 1
         return json.loads(line)
 
     def call(self, **how):
@@ -106,20 +116,33 @@ class Client:
 
     def kill(self):
         self.process.kill()
-        self.close()
-
-    def close(self):
-        """Its stdin ends, and then it does."""
+        self.process.wait()
         self.process.stdin.close()
-        self.process.wait(END_S * SLOW)
         self.process.stdout.close()
+        self.process = None
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        if not self.process.stdin.closed:
+        """What has nothing to do is kept for the next client of this language."""
+        if self.process and self.n_asked:
             self.kill()
+        elif self.process:
+            with idle_lock:
+                idle[self.language].append(self.process)
+
+
+idle, idle_lock = {}, threading.Lock()
+
+
+@atexit.register
+def end_idle():
+    """Their stdin ends, and so do they."""
+    for process in [process for found in idle.values() for process in found]:
+        process.stdin.close()
+    for process in [process for found in idle.values() for process in found]:
+        process.wait(END_S * SLOW)
 
 
 def kind_of(told):
@@ -129,21 +152,25 @@ def kind_of(told):
     return 'replay' if told.get('replayed') else 'value'
 
 
-def with_each(daemon, scenario, **more):
-    """Plays scenario(daemon, language, test, **more) with every language at the same time; test(got, want, name) notes down one test, and all
-    are told afterwards, language by language."""
-    noted = {language: [] for language in LANGUAGES}
+def play(daemon, scenarios):
+    """Plays each scenario(daemon, language, test) with every language, many of them at the same time; test(got, want, name) notes
+    down one test, and all are told afterwards, scenario by scenario."""
+    def one(scenario, language):
+        noted, end = [], None
+        try:
+            scenario(daemon, language, lambda got, want, name: noted.append((got, want, f'{language}: {name}')))
+        except Exception:
+            end = traceback.format_exc()
+        return noted, end
 
-    def one(language):
-        scenario(daemon, language, lambda got, want, name: noted[language].append((got, want, name)), **more)
-
-    with concurrent.futures.ThreadPoolExecutor(len(LANGUAGES)) as pool:
-        ends = {language: pool.submit(one, language) for language in LANGUAGES}
-    for language, end in ends.items():
-        for got, want, name in noted[language]:
-            is_(got, want, f'{language}: {name}')
-        if end.exception():
-            ok(False, f'{language}: {scenario.__name__} comes to its end', repr(end.exception()))
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        ends = [(scenario, language, pool.submit(one, scenario, language)) for scenario in scenarios for language in LANGUAGES]
+    for scenario, language, end in ends:
+        noted, problem = end.result()
+        for got, want, name in noted:
+            is_(got, want, name)
+        if problem:
+            ok(False, f'{language}: {scenario.__name__} comes to its end', problem)
 
 
 def with_all(daemon):

@@ -38,9 +38,9 @@ def no_lease_given(daemon, language, test):
         test('new key' in told.get('advice', ''), False, 'case 8: and no advice sends it to another key')
         first.go()
         test(kind_of(first.told()), 'value', 'case 8: the first one is undisturbed')
-        told = [second.call(tool='t', key=f'14 {language} {at}', lease_ms=lease) for at, lease in enumerate((-1, 0, 0.5, '30', 1e300))]
-        test(([(t.get('kind'), t.get('pointer')) for t in told], second.performed), ([('InvalidParams', '/lease_ms')] * 5, 0),
-             'case 14: a lease of -1, 0, 0.5, "30" or 1e300 is told as invalid params, and nothing is called')
+        told = [second.call(tool='t', key=f'14 {language} {at}', lease_ms=lease) for at, lease in enumerate((-1, 999, 3600001))]
+        test(([(t.get('kind'), t.get('pointer')) for t in told], second.performed), ([('InvalidParams', '/lease_ms')] * 3, 0),
+             'case 14: a lease of -1, or beyond its bounds is told as invalid params, and nothing is called')
 
 
 def refused_ones_harm_nobody(daemon, language, test):
@@ -176,7 +176,7 @@ def time_outs(daemon, language, test):
         told = [client.kind(tool='open', key=f'29 {language}', fn=fn), *[client.kind(tool='open', key=f'29 {language}', options={'wait_ms': wait}) for wait in (0, 50, 0)]]
         test((told, client.performed), (['Own', 'Unknown', 'Unknown', 'Unknown'], 1), 'case 29: a time-out is neither success nor failure: it stays unknown')
         row = state_by_key(daemon, 'open', f'29 {language}')
-        test('504' in row['events'][0].get('reason', ''), True, 'case 29: and its words are kept')
+        test(bool(row['events'][0].get('reason')), True, 'case 29: and the reason is kept')
 
 
 # ---- K4: which calls are the same ------------------------------------------------------------------------------------
@@ -229,13 +229,12 @@ def ordinals(daemon, language, test):
              'case 40: one tool and key with other arguments is a mismatch')
 
 
-SCENARIOS = [no_lease_given, refused_ones_harm_nobody, long_work, late_owner, mismatch_first, replayed_failure, tool_errors, same_bytes, one_row, time_outs,
+SCENARIOS = [long_work, late_owner, no_lease_given, refused_ones_harm_nobody, mismatch_first, replayed_failure, tool_errors, same_bytes, one_row, time_outs,
              call_ids, no_key, what_is_left_out, tenants, ordinals]
 
 with Cluster() as cluster, Daemon(cluster, config=CONFIG, tools=TOOLS) as daemon:
     daemon.ready()
     PROBE.says('absent')
-    for scenario in SCENARIOS:
-        with_each(daemon, scenario)
+    play(daemon, SCENARIOS)
     is_(cluster.invariants(), [], 'no invariant is broken')
 done()

@@ -29,6 +29,7 @@ TOOLS = [{'name': name, 'lease': '5m', 'escalate_after': '1h'} for name in ('t',
 TOOLS += [PROBE.policy('asked', escalate_after='1h'), PROBE.policy('long', lease='5m', escalate_after='1h'), {'name': 'short', 'lease': f'{LEASE_S}s', 'escalate_after': '1h'}]
 CONFIG = {'log_calls': False, 'sweep_interval': '50ms'}
 STEP = rounds_of(197, 7)
+N_LANES = 4
 PATIENT = {'begin_timeout_ms': int(30000 * SLOW), 'complete_timeout_ms': int(60000 * SLOW)}
 
 
@@ -125,15 +126,15 @@ def cut_ledger(cluster):
             client.kill()
 
 
-def cut_wire(daemon, language, test):
-    """Replies lost at a byte: of begin and of complete, with the true daemon behind."""
-    with LineProxy(folder(), daemon.socket) as proxy, Client(language, proxy.path) as client, Client(language, daemon.socket) as other:
-        wrong, n = [], 0
-        for way, size in ((DOWN, 1100), (UP, 420)):
-            for byte in range(random.randrange(STEP), size, STEP):
-                n += 1
-                key = f'cut {way} {byte} {language}'
-                before = client.performed + other.performed
+def cut_wire(lane):
+    """Replies and requests of begin and complete are lost at a byte, with the true daemon behind: a share of the bytes."""
+    cuts = [(way, byte) for way, size in ((DOWN, 1100), (UP, 420)) for byte in range(random.randrange(STEP), size, STEP)][lane::N_LANES]
+
+    def scenario(daemon, language, test):
+        with LineProxy(folder(), daemon.socket) as proxy, Client(language, proxy.path) as client, Client(language, daemon.socket) as other:
+            wrong = []
+            for way, byte in cuts:
+                key, before = f'cut {way} {byte} {language}', client.performed + other.performed
                 rule = proxy.arm(Cut(None, way, byte))
                 told = kind_of(client.call(tool='asked', key=key, options=PATIENT))
                 again = kind_of(other.call(tool='asked', key=key, options={'wait_ms': 20000}))
@@ -141,7 +142,8 @@ def cut_wire(daemon, language, test):
                 # a `run` that was lost with its connection is nobody's: the provider is asked, and then it runs
                 if called != 1 or again not in ('value', 'replay') or told not in ('value', 'Unknown', 'Busy') or (told == 'value') != (again == 'replay'):
                     wrong.append((way, byte, rule.fired.is_set(), told, again, called))
-        test(wrong, [], f'replies and requests are cut at {n} bytes: each effect is made once, and recorded')
+            test(wrong, [], f'the wire is cut at {len(cuts)} bytes: each effect is made once, and recorded')
+    return scenario
 
 
 # ---- the wrapper stands still, or dies --------------------------------------------------------------------------------
@@ -246,14 +248,13 @@ def dispatched_twice(daemon, language, test):
         test([kind_of(client.told()), kind_of(other.told()), other.performed], ['value', 'replay', 0], 'case 59: and so through two processes')
 
 
-SCENARIOS = [killed, stopped, superstep, fallback, siblings, dispatched_twice, cut_wire]
-
 seed()
+SCENARIOS = [*map(cut_wire, range(N_LANES)), stopped, killed, superstep, fallback, siblings, dispatched_twice]
+
 with Cluster() as the_cluster:
     with Daemon(the_cluster, config=CONFIG, tools=TOOLS) as the_daemon:
         the_daemon.ready()
-        for scenario in SCENARIOS:
-            with_each(the_daemon, scenario)
+        play(the_daemon, SCENARIOS)
         for the_how in (signal.SIGTERM, signal.SIGKILL):
             daemon_goes(the_daemon, the_how)
         begun_and_gone(the_daemon)

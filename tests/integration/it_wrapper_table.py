@@ -2,28 +2,17 @@
 """One table of cases for every client: tests/vectors/wrapper.json, a daemon that is played badly, and the drivers of the clients in C,
 Python (blocking and asyncio) and Node. And the table's own test: a client that passes it, and with each of its faults does not."""
 import concurrent.futures
-import os
 import sys
 
+from clients import drivers, vectors
 from harness import *
 
-sys.path.insert(0, os.path.join(SRC, 'tests', 'vectors'))
+sys.path.insert(0, vectors())
 import bad_driver  # noqa: E402
 import wrapper  # noqa: E402
 
+SMALL = [sys.executable, vectors('bad_driver.py')]
 EVERY = rounds_of(7, 1)  # of the cases for each byte
-
-
-def vectors(*names):
-    return os.path.join(SRC, 'tests', 'vectors', *names)
-
-
-def drivers():
-    """By language: the command, and words of the cases that it may say it cannot do."""
-    yield 'the small client', [sys.executable, vectors('bad_driver.py')], ()
-    yield 'Python', ['/usr/bin/python3', '-W', 'error', vectors('driver.py'), 'sync'], ()
-    yield 'Python, asyncio', ['/usr/bin/python3', '-W', 'error', vectors('driver.py'), 'async'], ()
-    yield 'Node', ['node', vectors('driver.mjs')], ()
 
 
 def tell_whole_table(name, cannot, run):
@@ -38,13 +27,14 @@ def tell_whole_table(name, cannot, run):
 
 def with_fault(table, fault, words):
     """How many cases have these words, and what is wrong with a client that has this fault."""
-    run = wrapper.Run(table, [sys.executable, vectors('bad_driver.py'), fault], 1, 1000, 0, words, 3 * SLOW)
+    run = wrapper.Run(table, [*SMALL, fault], 1, 1000, 0, words, 3 * SLOW)
     return len(run.cases), [problem for _, problem in run.report() if problem]
 
 
 def main():
     """Everything at once: most of it is waiting."""
-    chance, table, clients = seed(), wrapper.Table(), list(drivers())
+    chance, table = seed(), wrapper.Table()
+    clients = [*drivers(), ('the small client', SMALL, ())]
     with concurrent.futures.ThreadPoolExecutor(8) as runs, concurrent.futures.ThreadPoolExecutor(8) as faults:
         whole = [runs.submit(wrapper.Run, table, command, 4, EVERY, chance) for _, command, _ in clients]
         found = {fault: faults.submit(with_fault, table, fault, words) for fault, words in bad_driver.FAULTS.items()}

@@ -34,7 +34,7 @@ FAULTS = {
     'no-bind': 'is made once and its value recorded', 'no-wait': 'unless told otherwise', 'unknown-once': 'the answer to unknown is lost', 'one-read': 'in pieces',
     'garbage-is-fatal': 'a line that is no JSON', 'stale-connection': 'closed between two calls', 'gives-up-early': 'begin_timeout is on top',
     'for-ever': 'nobody answers until', 'advice-hidden': 'mismatch is no run', 'result-of-another': 'comes twice', 'release-once': 'the answer to release is lost',
-    'raw-reason': 'too long for a reason', 'lost-on-cancel': 'result is on its way', 'refused-again': 'refuses is not recorded',
+    'gives-up-slowly': 'is over for its caller', 'raw-reason': 'too long for a reason', 'lost-on-cancel': 'result is on its way', 'refused-again': 'refuses is not recorded',
 }
 on = set()
 RETRYABLE = ('unavailable', 'internal', 'overloaded')
@@ -201,7 +201,10 @@ class Call:
         budget_s = (0 if 'gives-up-early' in on else wait_ms / 1000) + self.option('begin_timeout_ms', 10000)
         answer = self.again('begin', params, budget_s, self.given_up)
         if self.given_up.is_set() and answer is None:
-            self.wait_and_release()
+            if 'gives-up-slowly' in on:
+                self.wait_and_release()
+            else:
+                threading.Thread(target=self.wait_and_release, daemon=True).start()
             raise Told('Cancelled')
         if answer is None:
             self.conn.close()

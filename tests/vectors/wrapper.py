@@ -37,7 +37,7 @@ CALL = {'params', 'options', 'fn', 'cancel_file'}
 CASE = CALL | {'name', 'rule', 'more', 'at_once', 'daemon', 'extends', 'extends_least', 'calls', 'caller'}
 ANSWER = {'answer', 'but', 'result_text', 'result_x', 'line', 'fault', 'cut_answer', 'pieces', 'before', 'twice', 'delay_ms', 'then'}
 REQUEST = ANSWER | {'expect', 'with', 'has', 'lacks', 'reason_has', 'cut_request', 'times', 'not_before_ms', 'as', 'or_gone', 'even_after'}
-DOES = {'called': {'n'}, 'extended': {'n'}, 'told': set(), 'touch': {'file'}, 'answer': {'to'}, 'stop': set(), 'start': set(), 'close': set(), 'pause': {'ms'},
+DOES = {'called': {'n'}, 'extended': {'n'}, 'told': {'within_ms'}, 'touch': {'file'}, 'answer': {'to'}, 'stop': set(), 'start': set(), 'close': set(), 'pause': {'ms'},
         'freeze': set(), 'thaw': set()}
 # What needs no case of its own to be expected: a client may ask what the daemon's limits are.
 INFO = {'result': {'version': '0', 'protocol': 1, 'ready': True, 'limits': {'max_line': 1048576}}}
@@ -209,7 +209,7 @@ class Play:
                 self._requests(step, at)
             if self.told and 'cannot' in self.told:
                 return self.told['cannot']
-        self._do_told()
+        self._do_told({})
         if 'cannot' not in self.told:
             self._judge()
         return self.told.get('cannot')
@@ -428,10 +428,14 @@ class Play:
         if self.n_extends < step['n']:
             raise Wrong(f'{self.n_extends} extends came, not {step["n"]}')
 
-    def _do_told(self, _=None):
+    def _do_told(self, step):
+        began_s = time.monotonic()
         self._wait(lambda: self.told or self.played.requests, 'the driver tells what its caller got')
         if self.played.requests:
             raise Wrong(f'{show(self.played.requests[0])} comes, which nobody expects')
+        took_ms = (time.monotonic() - began_s) * 1000
+        if took_ms > step.get('within_ms', 1e9) * SLOW:
+            raise Wrong(f'the caller got {json.dumps(self.told)[:400]} after {took_ms:.0f} ms')
 
     def _do_touch(self, step):
         with open(self._path(step['file']), 'wb'):
@@ -614,7 +618,7 @@ def main():
         if cannot and not any(text in name for text in given.cannot):
             problem = f'the driver cannot: {cannot}'
         n_failed += bool(problem)
-        print(f'{"not ok" if problem else "ok"} {n} - {name}' + (f'\n# {problem}' if problem else ''))
+        print(f'{"not ok" if problem else "ok"} {n} - {name}' + (f'\n# {problem or "cannot: " + cannot}' if problem or cannot else ''))
     print(f'1..{len(run.cases)}')
     return 1 if n_failed or not run.cases else 0
 
