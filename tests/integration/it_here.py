@@ -4,6 +4,7 @@ what while they are open, after their commits and their rollbacks, in every orde
 and by which policies they claim."""
 import itertools
 import json
+import os
 import random
 
 from harness import *
@@ -272,6 +273,36 @@ def policies(cluster, daemon):
     is_(cluster.rows("select count(*) as n from effect.tool where name like 'one of %'"), [{'n': 300}], 'that for unknown tools comes last')
 
 
+def example(cluster):
+    """client/examples/own-transaction, as its page says."""
+    def refund(session, line, amount='12.50'):
+        return session.ask(f'select shop.refund(1042, {line}, {amount})')[0][0]
+
+    with open(os.path.join(SRC, 'client/examples/own-transaction/refund.sql'), encoding='utf-8') as script:
+        cluster.psql(script.read())
+    with Session(cluster, 'shop_app') as one, Session(cluster, 'shop_app') as other:
+        first = refund(one, 3)
+        is_([refund(other, 3), refund(one, 3, '12.5')], [first] * 2, 'the example: a refund is booked once, its answer is the same bytes')
+        like(raised(lambda: refund(other, 3, '99.00')), 'mismatch', 'with another amount it is a mismatch')
+        one.ask('begin')
+        second = refund(one, 4)
+        like(raised(lambda: refund(other, 4)), 'busy', 'while it is being booked another one is busy')
+        one.ask('commit')
+        is_(refund(other, 4), second, 'and has the answer afterwards')
+        one.ask('begin')
+        refund(one, 5)
+        one.ask('rollback')
+        is_(cluster.rows('select line from shop.refund order by line'), [{'line': 3}, {'line': 4}], 'what is rolled back is not booked')
+        isnt(refund(other, 5), second, 'and can be')
+
+
+def raised(work):
+    try:
+        return work()
+    except SqlError as error:
+        return str(error)
+
+
 def main():
     with Cluster() as cluster, Daemon(cluster, config={'request_timeout': '2s'}, tools=TOOLS + [{'name': 'never begun', 'max_attempts': 5}]) as daemon:
         daemon.ready()
@@ -280,6 +311,7 @@ def main():
         interleaved(cluster, daemon)
         held(cluster, daemon)
         survives(cluster, daemon)
+        example(cluster)
         policies(cluster, daemon)
     done()
 

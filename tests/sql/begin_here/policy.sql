@@ -51,8 +51,8 @@ select effect_test.connect('other') \gset
 select dblink_exec('other', 'begin; set local statement_timeout = 2000') \gset
 begin;
 select pg_temp.here('default', 'fresh', '1') ->> 'decision' as d \gset
-select is(effect_test.ask('other', $$ select to_jsonb(effect_test.tool('fresh')) $$) is not null, true, 'a daemon registers it meanwhile');
-select is(effect_test.ask('other', $$ select to_jsonb(h.decision) from effect.begin_here('default', 'fresh', '2') h $$), '"run"', 'so does another''s begin_here');
+select is(effect_test.ask('other', $$ select to_jsonb(h.decision) from effect.begin_here('default', 'fresh', '2') h $$), '"run"', 'another one''s first use goes on meanwhile');
+select is(effect_test.ask('other', $$ select to_jsonb(effect_test.tool('fresh')) $$) is not null, true, 'so does a daemon that registers it');
 select dblink_exec('other', 'commit') \gset
 commit;
 -- business keys need args, which nobody has here
