@@ -161,8 +161,11 @@ struct effect_params {
 	int64_t lease_ms;	  /* 0 = the policy's */
 	int64_t wait_ms;	  /* 0 = 30000 */
 	int64_t begin_timeout_ms; /* on top of wait_ms; 0 = 10000 */
-	bool unbound; /* the claim outlives this connection: its holder's death shows at the lease's
-			 end */
+	/* the claim outlives this connection: its holder's death shows at the end of the lease */
+	bool unbound;
+	/* a JSON object of further members: a step that is an integer, or what newer daemons know
+	 */
+	const char *members;
 };
 #define EFFECT_PARAMS(...)                                        \
 	{                                                         \
@@ -171,7 +174,7 @@ struct effect_params {
 #define EFFECT_PARAMS_INIT                                                                    \
 	{                                                                                     \
 		sizeof(struct effect_params), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-		    NULL, NULL, 0, 0, 0, false                                                \
+		    NULL, NULL, 0, 0, 0, false, NULL                                          \
 	}
 
 /*

@@ -46,7 +46,7 @@ effect_answer_read(const char *line, size_t len, struct effect_wire *ret)
 		else if (effect_json_is(&name, "error"))
 			good = take_once(&error, &has_error, &value);
 	}
-	if (!good || walk.broken || (has_result && has_error))
+	if (!good || walk.broken)
 		return false;
 	for (; walk.at < walk.end; walk.at++)
 		if (!strchr(" \t\r", *walk.at) || *walk.at == '\0')

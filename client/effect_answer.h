@@ -13,10 +13,10 @@
 
 /* A line of the daemon's; spans are borrowed from it. */
 struct effect_wire {
-	uint64_t id;	  /* 0: none that we give */
-	bool is_nameless; /* the id is null */
-	bool is_answer;	  /* has a result or an error; else it is nothing to us */
-	bool is_error;
+	uint64_t id;		      /* 0: none that we give */
+	bool is_nameless;	      /* the id is null */
+	bool is_answer;		      /* has a result or an error; else it is nothing to us */
+	bool is_error;		      /* also where there is a result beside it */
 	struct effect_json_span body; /* the result, or the error object */
 };
 

@@ -223,10 +223,13 @@ effect_cancel(struct effect_ledger *ledger, uint64_t call)
 
 	if (!enter(ledger))
 		return false;
-	found = effect_call_find(ledger, call);
-	if (!found || found->orphan || found->background)
+	found = effect_call_of_caller(ledger, call);
+	if (!found)
 		return false;
-	effect_call_drop(found);
+	if (found->background)
+		found->cb = NULL; /* it is being given back, and goes on */
+	else
+		effect_call_drop(found);
 	return true;
 }
 

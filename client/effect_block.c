@@ -90,9 +90,6 @@ wait_for(struct effect_ledger *ledger, struct wait *wait, struct effect_answer *
 			*wait =
 			    (struct wait){true, EFFECT_CANCELLED, NULL}; /* we are a child now */
 	}
-	/* the host may go away next, and what is given back should not wait for a lease's end */
-	if (wait->kind == EFFECT_LATE || wait->kind == EFFECT_ENOMEM)
-		(void)flush(ledger, ledger->report_timeout_ms, &ledger->n_background);
 	ledger->n_blocking--;
 	effect_block_free_doomed(ledger);
 	if (!wait->done)
@@ -115,6 +112,13 @@ may_block(struct effect_ledger *ledger, struct effect_answer **ret_answer)
 		return true;
 	effect_call_say(ledger, "a blocking call in a callback");
 	return false;
+}
+
+void
+effect_block_give_back(struct effect_ledger *ledger)
+{
+	if (may_block(ledger, NULL))
+		(void)flush(ledger, ledger->report_timeout_ms, &ledger->n_background);
 }
 
 enum effect_kind

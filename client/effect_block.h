@@ -6,5 +6,7 @@
 
 /* Frees a ledger that is doomed, unless somebody further out on the stack will. */
 void effect_block_free_doomed(struct effect_ledger *ledger);
+/* Waits for what is being given back: the host may go away next, and a lease's end is far. */
+void effect_block_give_back(struct effect_ledger *ledger);
 
 #endif

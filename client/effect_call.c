@@ -176,6 +176,7 @@ effect_call_free(struct effect_call *call)
 		return;
 	effect_call_take(call);
 	effect_timer_drop(&call->ledger->timers, &call->timer);
+	effect_answer_free(call->told);
 	free(call->line.text.data);
 	free(call);
 }
@@ -187,20 +188,33 @@ is_good(enum effect_kind kind)
 	    kind == EFFECT_REPLAY;
 }
 
+/* "begin: it was refused for good, on 2026-...: Do not call it again" */
+static void
+say_end(struct effect_call *call, enum effect_kind kind, const struct effect_answer *answer)
+{
+	const char *done_at = effect_answer_text(answer, "done_at");
+	const char *why = call->why[0] ? call->why : effect_answer_text(answer, "advice");
+
+	effect_call_say(call->ledger, "%s: %s%s%s%s%s", name_of(call->method),
+	    effect_strerror(kind), done_at ? ", on " : "", done_at ? done_at : "", why ? ": " : "",
+	    why ? why : "");
+}
+
 void
 effect_call_end(struct effect_call *call, enum effect_kind kind, struct effect_answer *answer)
 {
 	void (*cb)(enum effect_kind, struct effect_answer *, void *) = call->cb;
-	struct effect_ledger *ledger = call->ledger;
-	const char *advice = effect_answer_text(answer, "advice");
 	void *arg = call->arg;
 
-	if (!is_good(kind) && cb)
-		effect_call_say(ledger, "%s: %s%s%s", name_of(call->method), effect_strerror(kind),
-		    call->why[0] || advice ? ": " : "",
-		    call->why[0] ? call->why
-			: advice ? advice
-				 : "");
+	if (call->background && cb) {
+		effect_answer_free(answer);
+		kind = call->told_kind;
+		answer = call->told;
+		call->told = NULL;
+		effect_call_say(call->ledger, "begin: %s", effect_strerror(kind));
+	} else if (!is_good(kind) && cb) {
+		say_end(call, kind, answer);
+	}
 	/* what may still be answered stays known: a late `run` has to be given back */
 	effect_call_drop(call);
 	if (cb)
@@ -249,15 +263,19 @@ effect_call_again(struct effect_call *call)
 
 void
 effect_call_give_back(struct effect_call *call, const struct effect_json_span *effect,
-    const struct effect_json_span *token, const char *reason)
+    const struct effect_json_span *token, const char *reason, enum effect_kind kind,
+    struct effect_answer *told)
 {
 	effect_call_take(call);
+	call->alias = call->id;
+	call->told_kind = kind;
+	call->told = told;
 	/* a new id: an answer that comes twice is no answer to this */
 	call->id = call->ledger->next_id++;
 	call->method = EFFECT_CALL_RELEASE;
 	call->orphan = false;
 	call->background = true;
-	call->cb = NULL;
+	call->why[0] = '\0';
 	effect_line_give_back(&call->line, call->id, effect, token, reason);
 	effect_call_start(call, call->ledger->report_timeout_ms);
 }
@@ -271,6 +289,21 @@ effect_call_find(const struct effect_ledger *ledger, uint64_t id)
 		if (call->id == id)
 			return call;
 	return NULL;
+}
+
+struct effect_call *
+effect_call_of_caller(const struct effect_ledger *ledger, uint64_t id)
+{
+	struct effect_call *call = effect_call_find(ledger, id);
+
+	if (call && (call->orphan || call->background))
+		return NULL;
+	/* rare, and few are there then */
+	for (size_t i = 0; !call && ledger->n_background > 0 && i < EFFECT_CALL_BUCKETS; i++)
+		LIST_FOREACH (call, &ledger->buckets[i], bucket)
+			if (call->background && call->cb && call->alias == id)
+				break;
+	return call;
 }
 
 void

@@ -62,6 +62,10 @@ struct effect_call {
 	void (*cb)(enum effect_kind kind, struct effect_answer *answer, void *arg);
 	void *arg;
 	char why[EFFECT_LINE_WHY_BYTES]; /* the last refusal */
+	/* a begin that became a give-back whose caller is still to be told: */
+	uint64_t alias;		    /* its id when it was one */
+	enum effect_kind told_kind; /* why he has no grant */
+	struct effect_answer *told; /* owned, may be NULL */
 };
 
 TAILQ_HEAD(effect_call_queue, effect_call);
@@ -110,11 +114,17 @@ void effect_call_rest(struct effect_call *call, int64_t retry_after_ms);
 void effect_call_again(struct effect_call *call);
 /* Nobody wants to know any more. */
 void effect_call_drop(struct effect_call *call);
-/* Becomes the release of a grant, in the background: needs no memory. The spans are not of its
- * line. */
+/*
+ * Becomes the release of a grant, in the background: needs no memory. The spans are not of its
+ * line. If it has a callback, that is told `kind` and `told` when the release has ended, however it
+ * did.
+ */
 void effect_call_give_back(struct effect_call *call, const struct effect_json_span *effect,
-    const struct effect_json_span *token, const char *reason);
+    const struct effect_json_span *token, const char *reason, enum effect_kind kind,
+    struct effect_answer *told);
 struct effect_call *effect_call_find(const struct effect_ledger *ledger, uint64_t id);
+/* By the id that its caller knows; NULL also if he is told already, or does not want to be. */
+struct effect_call *effect_call_of_caller(const struct effect_ledger *ledger, uint64_t id);
 
 /* The connection is gone: what was sent is queued again, in its order; orphans end. */
 void effect_call_all_again(struct effect_ledger *ledger);

@@ -88,7 +88,7 @@ effect_grant_give_back(struct effect_answer *answer, const char *reason)
 
 	if (ticket && effect_grant_ids(answer, &effect, &token)) {
 		answer->grant.ticket = NULL;
-		effect_call_give_back(ticket, &effect, &token, reason);
+		effect_call_give_back(ticket, &effect, &token, reason, EFFECT_LATE, NULL);
 	}
 	answer->kind = EFFECT_LATE;
 	grant_let_go(answer);

@@ -3,7 +3,7 @@
  * Promise: fn is called at most once, and only on a fresh `run` or on `pass`; whatever it returns
  * is reported.
  */
-#include "effect.h"
+#include "effect_block.h"
 
 /* What fn came to, told to the daemon. */
 static enum effect_kind
@@ -57,6 +57,8 @@ effect_guard(struct effect_ledger *ledger, const struct effect_params *params,
 			*ret_ran = true;
 		came_to = fn(ledger, answer, &report, arg);
 		kind = report_on(ledger, answer, came_to, &report);
+	} else if (answer && kind == EFFECT_LATE) {
+		effect_block_give_back(ledger);
 	}
 	if (ret_answer)
 		*ret_answer = answer;

@@ -12,16 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void
-give_back(struct effect_call *call, const struct effect_wire *wire, const char *reason)
-{
-	struct effect_json_span effect, token;
-
-	/* both are there, or it were no EFFECT_RUN */
-	if (effect_answer_find(&wire->body, "effect", &effect) &&
-	    effect_answer_find(&wire->body, "token", &token))
-		effect_call_give_back(call, &effect, &token, reason);
-}
+#define MAX_LINE_MIN 4096 /* no daemon's max_line is less */
 
 /* Ends the call with a copy of its answer. Without memory for one, a report is no less done. */
 static void
@@ -30,7 +21,7 @@ end(struct effect_call *call, enum effect_kind kind, const struct effect_wire *w
 	struct effect_answer *answer = NULL;
 
 	effect_call_take(call);
-	if (call->cb) {
+	if (call->cb && !call->background) {
 		answer = effect_answer_new(wire, kind);
 		if (!answer &&
 		    (call->method == EFFECT_CALL_BEGIN || call->method == EFFECT_CALL_OTHER))
@@ -39,24 +30,24 @@ end(struct effect_call *call, enum effect_kind kind, const struct effect_wire *w
 	effect_call_end(call, kind, answer);
 }
 
-/* The claim goes back by the call itself; its caller is told why he has none. */
+/* The claim goes back by the call itself; then its caller is told why he has none. */
 static void
 refuse_run(struct effect_call *call, const struct effect_wire *wire, enum effect_kind kind)
 {
-	void (*cb)(enum effect_kind, struct effect_answer *, void *) = call->cb;
-	struct effect_ledger *ledger = call->ledger;
-	struct effect_answer *answer = NULL;
-	void *arg = call->arg;
+	struct effect_json_span effect, token;
+	struct effect_answer *told = NULL;
+	const char *reason = "nobody waits for it any more";
 
-	if (!cb) {
-		give_back(call, wire, "nobody waits for it any more");
-		return;
+	if (call->cb && kind == EFFECT_LATE) {
+		reason = "it came too late to start";
+		told = effect_answer_new(wire, kind); /* without one it is no less late */
+	} else if (call->cb) {
+		reason = "out of memory";
 	}
-	give_back(call, wire, kind == EFFECT_LATE ? "it came too late to start" : "out of memory");
-	if (kind == EFFECT_LATE)
-		answer = effect_answer_new(wire, kind); /* without one it is no less late */
-	effect_call_say(ledger, "begin: %s", effect_strerror(kind));
-	cb(kind, answer, arg);
+	/* both are there, or it were no EFFECT_RUN */
+	if (effect_answer_find(&wire->body, "effect", &effect) &&
+	    effect_answer_find(&wire->body, "token", &token))
+		effect_call_give_back(call, &effect, &token, reason, kind, told);
 }
 
 static void
@@ -114,8 +105,8 @@ kind_of_refusal(const struct effect_call *call, enum effect_kind kind)
 	bool not_his =
 	    kind == EFFECT_NOT_OWNER || kind == EFFECT_NOT_FOUND || kind == EFFECT_CONFLICT;
 
-	if (not_his && call->method == EFFECT_CALL_COMPLETE)
-		return EFFECT_CONFLICT;
+	if (call->method == EFFECT_CALL_COMPLETE)
+		return not_his ? EFFECT_CONFLICT : EFFECT_NOT_RECORDED;
 	if (not_his && call->method == EFFECT_CALL_EXTEND)
 		return EFFECT_LOST;
 	return kind;
@@ -154,37 +145,35 @@ effect_judge(struct effect_call *call, const struct effect_wire *wire)
 		judge_result(call, wire);
 }
 
-bool
+void
 effect_judge_nameless(struct effect_ledger *ledger, const struct effect_wire *wire)
 {
 	struct effect_call *call, *longest = NULL;
-	size_t len;
+	size_t len = MAX_LINE_MIN;
 
-	TAILQ_FOREACH (call, &ledger->sent, link)
-		if (!longest || call->line.text.len > longest->line.text.len)
+	TAILQ_FOREACH (call, &ledger->sent, link) {
+		if (call->line.text.len - 1 > len) {
 			longest = call;
-	if (!longest || !wire->is_error ||
-	    effect_answer_of_error(&wire->body) != EFFECT_INVALID_REQUEST)
-		return false;
-	len = longest->line.text.len;
+			len = call->line.text.len - 1;
+		}
+	}
+	if (!longest || effect_answer_of_error(&wire->body) != EFFECT_INVALID_REQUEST)
+		return;
 	if (longest->line.result_at == 0) {
 		if (longest == ledger->out)
-			return false; /* the rest of it would be taken for a line */
+			return; /* it has to be sent to its end; its time will be over */
 		effect_answer_why(&wire->body, longest->why, sizeof longest->why);
-		end(longest, EFFECT_INVALID_REQUEST, wire);
-		return true;
+		end(longest, kind_of_refusal(longest, EFFECT_INVALID_REQUEST), wire);
+		return;
 	}
-	if (len - 2 < ledger->max_line)
-		ledger->max_line = len - 2; /* what was too long, less its LF and one */
+	if (len - 1 < ledger->max_line)
+		ledger->max_line = len - 1;
 	if (longest == ledger->out) {
 		longest->omit_when_sent = true;
-		return true;
-	}
-	if (longest->orphan) {
+	} else if (longest->orphan) {
 		effect_call_free(longest);
-		return true;
+	} else {
+		effect_line_omit(&longest->line);
+		effect_call_again(longest);
 	}
-	effect_line_omit(&longest->line);
-	effect_call_again(longest);
-	return true;
 }

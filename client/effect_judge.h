@@ -9,9 +9,8 @@
 void effect_judge(struct effect_call *call, const struct effect_wire *wire);
 /*
  * An error that names no call: some line that is not answered yet was too long for this daemon, and
- * if any, then the longest. False: there is none, or it is another error: the two sides do not
- * understand each other.
+ * if any, then the longest. Nobody's, if no line can have been.
  */
-bool effect_judge_nameless(struct effect_ledger *ledger, const struct effect_wire *wire);
+void effect_judge_nameless(struct effect_ledger *ledger, const struct effect_wire *wire);
 
 #endif

@@ -50,6 +50,20 @@ is_object(const char *json)
 	    value.type == EFFECT_JSON_OBJECT;
 }
 
+/* What stands between the braces of an object. */
+static void
+add_members(struct effect_text *text, const char *object)
+{
+	const char *first = strchr(object, '{') + 1, *end = strrchr(object, '}');
+
+	while (first < end && strchr(" \t\r\n", *first))
+		first++;
+	if (first == end)
+		return;
+	effect_text_str(text, ",");
+	effect_text_json(text, first, (size_t)(end - first));
+}
+
 enum effect_kind
 effect_line_begin(struct effect_line *line, uint64_t id, const char *request,
     const struct effect_params *params, int64_t wait_ms, char *why)
@@ -60,8 +74,10 @@ effect_line_begin(struct effect_line *line, uint64_t id, const char *request,
 		snprintf(why, EFFECT_LINE_WHY_BYTES, "params have no tool");
 		return EFFECT_MISUSE;
 	}
-	if (params->args && !is_object(params->args)) {
-		snprintf(why, EFFECT_LINE_WHY_BYTES, "args are no JSON object, or nest too deep");
+	if ((params->args && !is_object(params->args)) ||
+	    (params->members && !is_object(params->members))) {
+		snprintf(why, EFFECT_LINE_WHY_BYTES,
+		    "args or members are no JSON object, or nest too deep");
 		return EFFECT_INVALID_PARAMS;
 	}
 	effect_text_reserve(t, EFFECT_LINE_GIVE_BACK_BYTES);
@@ -86,6 +102,8 @@ effect_line_begin(struct effect_line *line, uint64_t id, const char *request,
 	effect_text_member_int(t, "wait_ms", wait_ms);
 	if (!params->unbound)
 		effect_text_str(t, ",\"bind\":true");
+	if (params->members)
+		add_members(t, params->members);
 	return close_line(line, "}}\n");
 }
 

@@ -34,8 +34,8 @@ take_line(struct effect_ledger *ledger, const char *line, size_t len)
 	effect_conn_good(&ledger->conn);
 	if (!wire.is_answer)
 		return true;
-	if (wire.is_nameless)
-		return effect_judge_nameless(ledger, &wire);
+	if (wire.is_nameless && wire.is_error)
+		effect_judge_nameless(ledger, &wire);
 	call = effect_call_find(ledger, wire.id);
 	if (call && call == ledger->out)
 		return false; /* it has not even been asked */

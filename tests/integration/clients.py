@@ -27,7 +27,7 @@ def vectors(*names):
 def drivers():
     """(language, command, words of the cases that it may say it cannot do) of each driver."""
     python = [sys.executable, vectors('driver.py')]
-    return [('Python', [*python, 'sync'], ()), ('asyncio', [*python, 'async'], ()), ('Node', ['node', vectors('driver.mjs')], ())]
+    return [('C', [program('tests/vectors/driver_c')], ()), ('Python', [*python, 'sync'], ()), ('asyncio', [*python, 'async'], ()), ('Node', ['node', vectors('driver.mjs')], ())]
 
 
 LANGUAGES = {language: command for language, command, _ in drivers()}
