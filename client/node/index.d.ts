@@ -112,8 +112,8 @@ export interface ListParams {
  *
  * The methods take and give what the wire does. They ask again where there was no answer; they
  * throw a WireError for what the daemon refused, Unavailable when the time is over, signal.reason
- * after an abort. What a `run` of begin() demands of its holder (freshness, the lease, the report) is then
- * the caller's to do; guard() does it.
+ * after an abort. What a `run` of begin() demands of its holder (freshness, the lease, the report)
+ * is then the caller's to do; guard() does it.
  */
 export class Ledger {
   constructor(options?: LedgerOptions);
@@ -175,7 +175,10 @@ export interface GuardOptions<A = any> {
   beginTimeoutMs?: number;
   completeTimeoutMs?: number;
   reportTimeoutMs?: number;
-  /** Errors that mean that the tool itself answered with an error, like a ToolError. */
+  /**
+   * Errors that mean that the tool itself answered with an error, like a ToolError. A time-out, an
+   * abort and a lost connection never do, whatever is named here.
+   */
   errors?: Array<new (...args: any[]) => any> | ((error: unknown) => boolean);
   signal?: AbortSignal;
   parse?: (text: string) => unknown;
@@ -236,7 +239,10 @@ export interface Guarded<A, R> {
  * A function that makes the call once per effect, however often it is called. fn is called only
  * when the ledger says so; what it returns is recorded (undefined as null) and replayed. It may
  * throw Failed, ToolError or NotSent to say what became of the call; any other error, a time-out
- * and an abort too, leave the outcome unknown. The caller gets fn's own error, or:
+ * and an abort too, leaves the outcome unknown, and so does such an error of another guarded call
+ * inside fn. fn gets the args; where the policy has a provider_key_to, a copy with the provider's
+ * key in its place. It may not return an iterator or a stream of what is still to be done. The
+ * caller gets fn's own error, or:
  *
  * nothing was called: Busy, Mismatch, Unknown, Escalated, Exhausted, Held, ResultGone, a replayed
  * Failed, Strange, Late, Unavailable, WireError (InvalidParams, Denied, ...), signal.reason;
@@ -262,10 +268,10 @@ export interface LookupTool {
   /** A JSON schema. */
   parameters: {
     type: 'object';
-    properties: Record<string, { type: 'string'; description: string }>;
+    properties: Record<string, { type: 'string' | 'object'; description: string }>;
     additionalProperties: false;
   };
-  execute(input: { effect?: string; tool?: string; key?: string }): Promise<{
+  execute(input: { effect?: string; tool?: string; key?: string; args?: object }): Promise<{
     found: boolean;
     advice: string;
     [member: string]: any;

@@ -6,6 +6,7 @@
 import { nowMs, sleep, TIMER_MS_MAX } from './clock.js';
 import { Connection } from './connection.js';
 import { Unavailable } from './errors.js';
+import { onAbort } from './signals.js';
 
 const PAUSE_MS = 50;
 const PAUSE_MS_MAX = 1000;
@@ -66,7 +67,7 @@ function once(connections, method, params, { until, signal, late }) {
     let later; // resolves what late() got
     const settle = (value) => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', leave);
+      off?.();
       resolve(value);
     };
     const leave = () => {
@@ -80,7 +81,7 @@ function once(connections, method, params, { until, signal, late }) {
     };
     const came = (answer) => (later ?? settle)(answer);
     const timer = setTimeout(leave, Math.min(Math.max(0, until - nowMs()), TIMER_MS_MAX));
-    signal?.addEventListener('abort', leave, { once: true });
+    const off = signal && onAbort(signal, leave);
     open = connection.send(method, params, {
       answered: came,
       lost: (error) => came({ lost: error }),

@@ -4,6 +4,7 @@
 import { elapsedMs, TIMER_MS_MAX } from './clock.js';
 import { Lost, NotOwner, Unavailable, wireError } from './errors.js';
 import { encode } from './json.js';
+import { onAbort } from './signals.js';
 
 const KEEP_MS_MIN = 50;
 
@@ -15,7 +16,7 @@ export class Claim {
   #spanMs;
   #controller = new AbortController(); // effect.signal
   #stop = new AbortController(); // of extends
-  #caller; // the caller's signal
+  #off; // the caller's signal is listened to no more
   #timer;
   #isOver = false;
 
@@ -25,8 +26,7 @@ export class Claim {
     this.#leaseMs = leaseMs;
     this.#from = sent;
     this.#spanMs = spanMs;
-    this.#caller = signal;
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#off = signal && onAbort(signal, () => this.#controller.abort(signal.reason));
     this.effect = Object.freeze({
       id: grant.effect,
       key: grant.key,
@@ -38,14 +38,12 @@ export class Claim {
     this.#plan();
   }
 
-  #onAbort = () => this.#controller.abort(this.#caller.reason);
-
   /** fn is over. */
   end() {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#stop.abort();
-    this.#caller?.removeEventListener('abort', this.#onAbort);
+    this.#off?.();
   }
 
   #leftMs() {

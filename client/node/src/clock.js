@@ -7,6 +7,8 @@
 import { uptime } from 'node:os';
 import { performance } from 'node:perf_hooks';
 
+import { onAbort } from './signals.js';
+
 const UPTIME_STEP_MS = 10;
 
 /** What setTimeout() takes; more of it would be none. */
@@ -38,10 +40,10 @@ export function sleep(ms, signal) {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
+      off?.();
       resolve();
     };
+    const off = signal && onAbort(signal, end);
     const timer = setTimeout(end, Math.min(ms, TIMER_MS_MAX));
-    signal?.addEventListener('abort', end, { once: true });
   });
 }

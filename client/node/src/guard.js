@@ -5,10 +5,19 @@
 import { Claim } from './claim.js';
 import { elapsedMs } from './clock.js';
 import { currentRun } from './context.js';
-import { decisionError, Failed, Late, ResultGone, Strange, wireError } from './errors.js';
+import {
+  decisionError,
+  Failed,
+  InvalidParams,
+  Late,
+  ResultGone,
+  Strange,
+  wireError,
+} from './errors.js';
 import { rawMember } from './json.js';
 import { coreOf } from './ledger.js';
 import { beginParams } from './params.js';
+import { withValueAt } from './pointer.js';
 import { reportError, reportValue } from './report.js';
 import { callSettings, guardSettings } from './settings.js';
 import { joined } from './signals.js';
@@ -19,6 +28,9 @@ export function guard(ledger, options, fn) {
   const fixed = guardSettings(options);
   if (typeof fn !== 'function') {
     throw new TypeError('guard(): fn must be a function');
+  }
+  if (/Generator/.test(fn.constructor?.name)) {
+    throw new TypeError('guard(): the work of a generator is not done when it returns');
   }
   const outcome = async (args, perCall = {}) => {
     const how = { ...core.settings, ...currentRun(), ...fixed, ...callSettings(perCall) };
@@ -48,7 +60,7 @@ async function call(core, how, fn, args) {
   const answer = message.result;
   switch (answer?.decision) {
     case 'run':
-      return run(core, { ...how, leaseMs }, answer, sent, (effect) => fn(args, effect));
+      return run(core, { ...how, leaseMs }, answer, sent, fn, args);
     case 'pass':
       how.signal?.throwIfAborted();
       return { value: await fn(args, passing(how.signal)), replayed: false };
@@ -72,11 +84,30 @@ function isGrant({ effect, token, lease_ms: leaseMs, waited_ms: waitedMs = 0 }) 
   );
 }
 
-async function run(core, how, grant, sent, start) {
+/** The args for fn: those that begin was sent get the provider's key where the policy wants it. */
+function argsFor(grant, how, args) {
+  const { provider_key_to: pointer } = grant;
+  if (pointer === undefined || how.args !== undefined) {
+    return { args };
+  }
+  try {
+    return { args: withValueAt(args, String(pointer), grant.provider_key) };
+  } catch (cause) {
+    const why = `the provider's key has no place there: ${cause.message}`;
+    return { fault: new InvalidParams(`params/args: ${why}`, { cause, pointer, why }) };
+  }
+}
+
+async function run(core, how, grant, sent, fn, args) {
   if (!isGrant(grant)) {
     throw new Strange('the ledger granted a run that is not whole: nothing was called', {
       answer: grant,
     });
+  }
+  const given = argsFor(grant, how, args);
+  if (given.fault) {
+    await core.say('release', grant, given.fault.message, how.reportTimeoutMs);
+    throw given.fault;
   }
   if (how.signal?.aborted) {
     core.giveBack(grant, how.reportTimeoutMs);
@@ -99,7 +130,7 @@ async function run(core, how, grant, sent, start) {
   const claim = new Claim(core, grant, { sent, spanMs, leaseMs: how.leaseMs, signal: how.signal });
   let value;
   try {
-    value = await start(claim.effect);
+    value = done(await fn(given.args, claim.effect));
   } catch (error) {
     claim.end();
     await reportError(core, grant, error, how);
@@ -108,6 +139,18 @@ async function run(core, how, grant, sent, start) {
   claim.end();
   await reportValue(core, grant, value, how);
   return { value, replayed: false, effect: grant.effect, key: grant.key, attempt: grant.attempt };
+}
+
+/** fn's value; not where its work is still to be done by whoever reads it. */
+function done(value) {
+  const isPending =
+    typeof value?.next === 'function' || typeof value?.[Symbol.asyncIterator] === 'function';
+  if (isPending) {
+    throw new TypeError(
+      'fn returned an iterator: its work is still to be done, and cannot be recorded',
+    );
+  }
+  return value;
 }
 
 /** What fn gets where no claim is needed. */

@@ -1,104 +1,88 @@
 // What a model may do by itself about a call whose outcome is not known: look. A tool for it, and
-// the sentence that sends it there.
+// the sentences that send it there; they are the same in every client.
 
-import { InvalidParams, NotFound } from './errors.js';
+import { currentRun } from './context.js';
+import { EffectError, InvalidParams, NotFound } from './errors.js';
 
 export const INSTRUCTIONS =
-  'Some tools are guarded: each of their calls is made at most once. When such a tool answers ' +
-  'that a call is busy, unknown, escalated, exhausted, held or mismatched, the call may have ' +
-  'been made already: do not repeat it in other words, with other arguments or by another tool. ' +
-  'Look it up with effect_lookup, and tell the user what is recorded. A replay is the result of ' +
-  'a call that was made before; treat it as done.';
+  'Some of your tools change the world, and are guarded so that no repeat of a call performs it ' +
+  'twice. When a tool says that a call was not made, follow what it says and do not make the ' +
+  'call in another way, with altered arguments or under another key. When you do not know ' +
+  'whether a call took effect, ask effect_lookup before you do anything else.';
 
 const DESCRIPTION =
-  'Looks up what is recorded about one guarded tool call: whether it was done, with its result, ' +
-  'is under way, is unknown or waits for a person. It changes nothing. Name the effect by the id ' +
-  'that an answer gave, or by tool and key.';
+  'Looks up what is recorded about one guarded tool call: whether it was done, with which ' +
+  'result, or is still open. It changes nothing. Name the effect by its id, or the tool with its ' +
+  'key, or the tool with the very arguments of the call.';
 
 const PARAMETERS = {
   type: 'object',
-  properties: {
-    effect: {
-      type: 'string',
-      description: 'the id of the effect, as an answer or an error named it',
-    },
-    tool: { type: 'string', description: 'the name of the guarded tool, together with key' },
-    key: {
-      type: 'string',
-      description: 'the key of the effect, as an answer or an error named it',
-    },
-  },
   additionalProperties: false,
+  properties: {
+    effect: { type: 'string', description: 'the id of the effect, as an earlier answer told it' },
+    tool: { type: 'string', description: 'the name of the tool' },
+    key: { type: 'string', description: 'the key of the effect, as an earlier answer told it' },
+    args: { type: 'object', description: 'the arguments of the call, exactly as they were' },
+  },
 };
 
-const MEMBERS = [
-  'effect',
-  'tool',
-  'key',
-  'state',
-  'outcome',
-  'by',
-  'attempt',
-  'claimed_at',
-  'since',
-  'done_at',
-  'result',
-  'result_state',
+const SHOWN = [
+  ...['effect', 'tool', 'key', 'state', 'attempt', 'claimed_at', 'since', 'done_at', 'outcome'],
+  ...['by', 'result', 'result_state'],
 ];
 
-const ADVICE = {
-  pending:
-    'The call is under way, or its caller has not reported yet. Do not repeat it; look again ' +
-    'later.',
+const MEANS = {
+  pending: 'Somebody is making this call. Do not make it; look again later.',
   unknown:
-    'Nobody knows yet whether the call took effect; the provider is being asked. Do not repeat ' +
-    'it; look again later.',
+    'It is not known yet whether this call took effect, and is being found out. Do not make it; ' +
+    'look again later.',
   escalated:
-    'Nobody could find out whether the call took effect; a person has to decide. Do not repeat ' +
-    'it; tell the user.',
+    'Nobody could find out whether this call took effect; a person has to decide. Do not make it.',
   released:
-    'The call did not take effect. The same tool may be called again with the same arguments.',
+    'This call did not take effect. It may be made again by its tool, with the same arguments.',
+  done: 'This call was made. Use its result; do not make it again.',
 };
+const REFUSED = 'This call was refused for good. Do not repeat it as it is.';
+const NOT_FOUND =
+  'Nothing is recorded under this name. That is no proof that nothing was done: make sure that ' +
+  'tool, key and arguments are exactly those of the call.';
 
-function adviceOf({ state, outcome }) {
-  if (state === 'done') {
-    return outcome === 'failed'
-      ? 'The call was refused for good. Do not repeat it.'
-      : 'The call was done. Do not repeat it.';
+function shown(row) {
+  const told = SHOWN.filter((name) => row[name] !== undefined).map((name) => [name, row[name]]);
+  const advice =
+    row.outcome === 'failed' ? REFUSED : (MEANS[row.state] ?? 'Do not make this call.');
+  return { found: true, ...Object.fromEntries(told), advice };
+}
+
+function notShown(error) {
+  if (error instanceof NotFound) {
+    return { found: false, advice: NOT_FOUND };
   }
-  return ADVICE[state] ?? 'Do not repeat the call; ask a person.';
+  const why = error instanceof InvalidParams ? ` (${error.message})` : '';
+  return {
+    found: false,
+    advice:
+      `It could not be looked up now${why}. Nothing is known by this answer; do not make the ` +
+      'call because of it.',
+  };
 }
 
 /**
  * { name, description, parameters, execute }: what agent frameworks take for a tool, but for their
- * own wrapping.
+ * own wrapping. run, step and turn come from withRun(), never from the model.
  */
 export function lookupTool(ledger, { namespace } = {}) {
   const execute = async (input) => {
-    const { effect, tool, key } = input ?? {};
-    if (typeof effect !== 'string' && !(typeof tool === 'string' && typeof key === 'string')) {
-      return { found: false, advice: 'Name the effect, or the tool and the key.' };
-    }
+    const named = Object.keys(PARAMETERS.properties)
+      .map((name) => [name, input?.[name]])
+      .filter(([, value]) => value !== undefined && value !== null && value !== '');
+    const { effect, ...rest } = Object.fromEntries(named);
+    const params = effect === undefined ? { namespace, ...currentRun(), ...rest } : { effect };
     try {
-      const row = await ledger.get(
-        typeof effect === 'string' ? { effect, events: 0 } : { tool, key, namespace, events: 0 },
-      );
-      const told = MEMBERS.filter((name) => row[name] !== undefined).map((name) => [
-        name,
-        row[name],
-      ]);
-      return { found: true, ...Object.fromEntries(told), advice: adviceOf(row) };
+      return shown(await ledger.get({ ...params, events: 0 }));
     } catch (error) {
-      if (error instanceof NotFound) {
-        return {
-          found: false,
-          advice:
-            'Nothing is recorded under this name. Check the name: this is no proof that nothing ' +
-            'happened.',
-        };
-      }
-      if (error instanceof InvalidParams) {
-        return { found: false, advice: `The name is none that the ledger takes: ${error.message}` };
+      if (error instanceof EffectError) {
+        return notShown(error);
       }
       throw error;
     }

@@ -109,11 +109,21 @@ export function reportValue(core, grant, value, how) {
   return record(core, grant, 'succeeded', value, how);
 }
 
+// What a time-out, an abort or a lost connection calls itself: of such a call nobody knows,
+// whatever kinds of errors were named.
+const NOBODY_KNOWS = /time_?d?_?out|abort|ECONNRESET|EPIPE|UND_ERR_SOCKET/i;
+
+function isOpen(error) {
+  return [error, error?.cause].some((each) =>
+    NOBODY_KNOWS.test(`${each?.name} ${each?.code} ${each?.constructor?.name}`),
+  );
+}
+
 function isNamed(error, errors) {
-  if (errors === undefined) {
-    return false;
-  }
   try {
+    if (errors === undefined || isOpen(error)) {
+      return false;
+    }
     return Array.isArray(errors)
       ? errors.some((Kind) => error instanceof Kind)
       : errors(error) === true;
