@@ -27,7 +27,7 @@ struct config {
 	char *database, *owner_database; /* "embedded" or a conninfo; a conninfo or "" */
 	char *database_user;
 	unsigned socket_mode;
-	int database_connections;
+	int database_connections, execute_connections;
 	enum config_auto_migrate auto_migrate;
 	int64_t request_timeout_ms, sweep_interval_ms;
 	enum config_unknown_tools unknown_tools;

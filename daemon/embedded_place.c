@@ -394,12 +394,13 @@ make_cluster(const struct embedded_place *place)
 }
 
 /* Root, the owner and whom the daemon runs as are the database's superuser, through the socket
- * only. */
+ * only; roles that somebody made there come in by their passwords. */
 static char *
 write_access(const struct embedded_place *place)
 {
 	static const char hba[] =
-	    "# written by effectd at each start\nlocal all effectd peer map=effectd\n";
+	    "# written by effectd at each start\nlocal all effectd peer map=effectd\n"
+	    "local all all scram-sha-256\n";
 	struct buf b = {NULL, 0, 0};
 	char *error;
 

@@ -359,7 +359,8 @@ main_drain_look(void)
 	 * was told so. */
 	bool idle = batch_in_flight() == 0 && (batch_queued() == 0 || !pgpool_status()->up);
 
-	if (phase == DRAINING && client_idle() && sweeper_idle() && idle) {
+	if (phase == DRAINING && client_idle() && method_n_open() == 0 && sweeper_idle() &&
+	    idle) {
 		phase = FLUSHING;
 		upkeep_stop();
 		upkeep_flush();
@@ -430,6 +431,7 @@ main_tear_down(void)
 	upkeep_stop();
 	client_close_all();
 	server_stop();
+	method_stop();
 	pgpool_stop();
 	if (embedded)
 		main_stop_database();

@@ -4,6 +4,7 @@
  */
 #include "method.h"
 
+#include "execution.h"
 #include "grant.h"
 #include "methods/call.h"
 #include "methods/complete.h"
@@ -34,6 +35,7 @@ void
 method_init(const struct config *config, struct tool_set *tools)
 {
 	call_use(config, tools);
+	execution_init(config);
 	grant_init(GRANTS_MAX);
 	waiting_init();
 }
@@ -42,6 +44,18 @@ void
 method_use(const struct config *config, struct tool_set *tools)
 {
 	call_use(config, tools);
+}
+
+void
+method_stop(void)
+{
+	execution_stop();
+}
+
+unsigned
+method_n_open(void)
+{
+	return execution_n_open();
 }
 
 void

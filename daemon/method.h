@@ -13,6 +13,11 @@
 void method_init(const struct config *config, struct tool_set *tools);
 /* After a reload: both are borrowed from now on. */
 void method_use(const struct config *config, struct tool_set *tools);
+/* While there still is a ledger: the transactions of executions end, what was not committed is
+ * rolled back. */
+void method_stop(void);
+/* Such transactions that somebody may wait for. */
+unsigned method_n_open(void);
 /* At the end, when no request is left and the ledger's items have ended. */
 void method_free(void);
 /* For client_init(): a claim's bound connection was closed by its peer. */

@@ -226,6 +226,10 @@ take_result(struct pgconn *c, PGresult *result)
 	case PGRES_COMMAND_OK: /* of a Prepare, which has no tag, or of a `set` */
 		if (!*PQcmdStatus(result) && c->n_confirmed < c->n_prepared)
 			c->n_confirmed++;
+		if (c->result && PQnfields(c->result) > 0) {
+			PQclear(result); /* it has no rows; those before it are what is asked for */
+			return false;
+		}
 		/* fall through */
 	case PGRES_TUPLES_OK:
 		fault_point("pgconn.rows");

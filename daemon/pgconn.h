@@ -1,7 +1,8 @@
 /*
  * One asynchronous libpq connection in pipeline mode on the event loop. A call is some statements
- * and one Sync; its answer comes only after that Sync, so what is told as done is committed. Knows
- * no application and sets no session state. Statements that have a name are prepared once for each
+ * and one Sync; its answer comes only after that Sync, so what is told as done is committed, unless
+ * a statement of its caller's began a transaction of its own. Knows no application and sets no
+ * session state. Statements that have a name are prepared once for each
  * connection that is not marked as behind a pooler; should one not follow all the same, the first
  * refusal turns it off for good, and after any error (DDL may have changed things) all are prepared
  * anew.
@@ -31,7 +32,7 @@ struct pgconn_statement {
 };
 
 enum pgconn_end {
-	PGCONN_OK,    /* committed; result holds the last statement's rows */
+	PGCONN_OK,    /* committed; result holds the rows of the last statement that has any */
 	PGCONN_ERROR, /* the server refused it; nothing was committed */
 	PGCONN_LOST   /* no Sync came: it may have been committed */
 };

@@ -15,7 +15,6 @@
 #include "alloc.h"
 #include "buf.h"
 #include "credential.h"
-#include "json.h"
 #include "limits.h"
 #include "loop.h"
 #include "pgconn.h"
@@ -23,6 +22,7 @@
 #include "probe_sql_place.h"
 #include "probe_sql_spec.h"
 #include "probe_template.h"
+#include "sqlrow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,109 +89,17 @@ probe_sql_doubt(struct probe_sql *p, const char *sqlstate, const char *what)
 
 /* ---- the answer ---- */
 
-/* The pointer of the first column of a row, by the name that stands in front of its value; NULL if
- * it has none. Owned by the caller. */
-static char *
-first_column(const char *line)
-{
-	struct json_doc doc = {0};
-	struct buf pointer = {0};
-	const char *end = line + 2; /* behind the brace and the quote */
-	char *name = NULL, *text;
-
-	if (line[1] != '"')
-		return NULL;
-	while (*end != '"')
-		end += *end == '\\' ? 2 : 1;
-	if (json_scan(&doc, line + 1, (size_t)(end - line), NULL, NULL) == 0)
-		name = json_string(&doc, 0, NULL);
-	json_free(&doc);
-	if (!name)
-		return NULL;
-	buf_add_char(&pointer, '/');
-	for (const char *c = name; *c; c++)
-		buf_add_str(&pointer,
-		    *c == '~'	    ? "~0"
-			: *c == '/' ? "~1"
-				    : (const char[]){*c, '\0'});
-	text = xstrdup(buf_str(&pointer));
-	buf_free(&pointer);
-	free(name);
-	return text;
-}
-
-/* A row of one column is that column's value, as the server spelled it; any other is an object. */
-static void
-take_row(const char *line, size_t len, struct probe_answer *answer)
-{
-	char *pointer = first_column(line);
-	struct json_doc doc = {0};
-
-	answer->result = line;
-	answer->result_len = len;
-	if (pointer && json_scan(&doc, line, len, pointer, NULL) == 0 &&
-	    doc.nodes[0].n_children == 1) {
-		answer->result = line + doc.nodes[1].start;
-		answer->result_len = doc.nodes[1].end - doc.nodes[1].start;
-	}
-	json_free(&doc);
-	free(pointer);
-}
-
-/* An object and nothing behind it; what a column holds is the provider's, and read as results are.
- */
-static bool
-is_object(const char *line, size_t len)
-{
-	struct json_doc doc = {0};
-	struct buf whole = {0};
-	bool is;
-
-	buf_add_str(&whole, "{\"\":");
-	buf_add(&whole, line, len);
-	buf_add_char(&whole, '}');
-	is = line[0] == '{' && json_scan(&doc, whole.data, whole.len, "/", NULL) == 0 &&
-	    doc.nodes[0].n_children == 1;
-	json_free(&doc);
-	buf_free(&whole);
-	return is;
-}
-
-/* What no verdict can be made of, whoever calls itself the server; NULL if there is nothing. */
-static const char *
-unfit_rows(const PGresult *rows)
-{
-	const char *line;
-	size_t len;
-
-	if (PQntuples(rows) > 1)
-		return "more than one row";
-	if (PQntuples(rows) == 0)
-		return NULL;
-	/* of another encoding, it may have grown on its way here */
-	if (PQgetisnull(rows, 0, 0) || PQgetlength(rows, 0, 0) > PROBE_OUTPUT_BYTES_MAX)
-		return "a row of more than 65536 bytes";
-	line = PQgetvalue(rows, 0, 0);
-	len = (size_t)PQgetlength(rows, 0, 0);
-	if (!json_utf8(line, len))
-		return "a row that is not UTF-8";
-	if (!is_object(line, len))
-		return "a row that is no JSON object";
-	return NULL;
-}
-
 static void
 probe_sql_rows(struct probe_sql *p, const PGresult *rows)
 {
 	struct probe_answer answer = {.verdict = PROBE_ABSENT, .answered = true};
 
-	answer.reason = unfit_rows(rows);
-	if (answer.reason) {
+	answer.reason =
+	    sqlrow_read(rows, PROBE_OUTPUT_BYTES_MAX, &answer.result, &answer.result_len);
+	if (answer.reason)
 		answer.verdict = PROBE_INCONCLUSIVE;
-	} else if (PQntuples(rows) == 1) {
+	else if (answer.result)
 		answer.verdict = PROBE_LANDED;
-		take_row(PQgetvalue(rows, 0, 0), (size_t)PQgetlength(rows, 0, 0), &answer);
-	}
 	probe_sql_told(p, &answer);
 }
 
@@ -322,7 +230,9 @@ find_place(struct probe_sql *p, char **ret_why)
 	if (read_password(p->spec, &password, ret_why)) {
 		p->start_why = ret_why;
 		probe_sql_place_find(&p->place,
-		    p->spec->database ? p->spec->database : pgpool_conninfo(), password,
+		    p->spec->database ? p->spec->database : pgpool_conninfo(),
+		    &(struct probe_sql_login){
+			.password = password, .application_name = "effectd probe"},
 		    p->timeout_ms, probe_sql_place_cb, p);
 		p->start_why = NULL;
 	}

@@ -26,7 +26,8 @@ struct place_host {
 struct probe_sql_place {
 	struct probe_sql_place **self; /* who owns it */
 	PQconninfoOption *options;
-	char *password; /* NULL = none */
+	char *user, *password; /* NULL = as the options have it */
+	char *application_name;
 	int64_t timeout_ms;
 	void (*done)(void *arg, const char *conninfo, const char *why);
 	void *arg;
@@ -44,7 +45,9 @@ static void
 place_free(struct probe_sql_place *p)
 {
 	PQconninfoFree(p->options);
+	free(p->user);
 	free(p->password);
+	free(p->application_name);
 	for (size_t i = 0; i < p->n_hosts; i++) {
 		free(p->hosts[i].name);
 		free(p->hosts[i].address);
@@ -79,11 +82,20 @@ add_list(struct buf *out, const char *keyword, struct buf *list)
 		conninfo_add(out, keyword, text);
 }
 
+/* A user of our own has nothing of the other's but the way to the server. */
 static bool
-is_made_anew(const char *keyword)
+is_made_anew(const struct probe_sql_place *p, const char *keyword)
 {
-	return strcmp(keyword, "host") == 0 || strcmp(keyword, "hostaddr") == 0 ||
-	    strcmp(keyword, "port") == 0;
+	static const char *const always[] = {"host", "hostaddr", "port", NULL},
+				 *const of_user[] = {"user", "password", "application_name", NULL};
+
+	for (size_t i = 0; always[i]; i++)
+		if (strcmp(keyword, always[i]) == 0)
+			return true;
+	for (size_t i = 0; p->user && of_user[i]; i++)
+		if (strcmp(keyword, of_user[i]) == 0)
+			return true;
+	return false;
 }
 
 static void
@@ -92,12 +104,14 @@ place_told(struct probe_sql_place *p)
 	struct buf out = {0};
 
 	for (const PQconninfoOption *o = p->options; o->keyword; o++)
-		if (o->val && !is_made_anew(o->keyword))
+		if (o->val && !is_made_anew(p, o->keyword))
 			conninfo_add(&out, o->keyword, o->val);
 	if (!option(p, "target_session_attrs"))
 		conninfo_add(&out, "target_session_attrs", "primary");
-	if (!option(p, "application_name"))
-		conninfo_add(&out, "application_name", "effectd probe");
+	if (p->user)
+		conninfo_add(&out, "user", p->user);
+	if (p->user || !option(p, "application_name"))
+		conninfo_add(&out, "application_name", p->application_name);
 	if (p->password)
 		conninfo_add(&out, "password", p->password);
 	add_list(&out, "host", &p->names);
@@ -183,8 +197,9 @@ list_part(const char *list, size_t i)
 }
 
 void
-probe_sql_place_find(struct probe_sql_place **ret_place, const char *conninfo, const char *password,
-    int64_t timeout_ms, void (*done)(void *arg, const char *conninfo, const char *why), void *arg)
+probe_sql_place_find(struct probe_sql_place **ret_place, const char *conninfo,
+    const struct probe_sql_login *login, int64_t timeout_ms,
+    void (*done)(void *arg, const char *conninfo, const char *why), void *arg)
 {
 	struct probe_sql_place *p = xcalloc(1, sizeof *p);
 	const char *names, *addresses;
@@ -197,7 +212,9 @@ probe_sql_place_find(struct probe_sql_place **ret_place, const char *conninfo, c
 	names = option(p, "host");
 	addresses = option(p, "hostaddr");
 	p->n_hosts = conninfo_list_length(addresses ? addresses : names);
-	p->password = password ? xstrdup(password) : NULL;
+	p->user = login->user ? xstrdup(login->user) : NULL;
+	p->password = login->password ? xstrdup(login->password) : NULL;
+	p->application_name = xstrdup(login->application_name);
 	p->timeout_ms = timeout_ms;
 	p->done = done;
 	p->arg = arg;

@@ -10,16 +10,14 @@
 #include "credential.h"
 #include "probe_fault.h"
 #include "probe_template.h"
+#include "sql_query.h"
 #include "text.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <libpq-fe.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define QUERY_BYTES_MAX 8192
 #define PARAM_BYTES_MAX 2048
 #define DATABASE_BYTES_MAX 2048
 
@@ -34,20 +32,22 @@ is_text(const cJSON *v, size_t bytes_max)
 	return cJSON_IsString(v) && v->valuestring[0] && strlen(v->valuestring) <= bytes_max;
 }
 
+/* Takes `why`. */
+static bool
+query_fault(struct parse *p, char *why)
+{
+	probe_fault(&p->fault, "/query", "%s", why);
+	free(why);
+	return false;
+}
+
 static bool
 read_query(struct parse *p, const cJSON *v)
 {
-	size_t len;
+	char *why = sql_query_fault(cJSON_GetStringValue(v));
 
-	if (!is_text(v, QUERY_BYTES_MAX))
-		return probe_fault(&p->fault, "/query",
-		    "must be a string, an SQL query of at most %d bytes", QUERY_BYTES_MAX);
-	len = strlen(v->valuestring);
-	while (len > 0 && isspace((unsigned char)v->valuestring[len - 1]))
-		len--;
-	if (len == 0 || v->valuestring[len - 1] == ';')
-		return probe_fault(
-		    &p->fault, "/query", "must be one query, without a ';' behind it");
+	if (why)
+		return query_fault(p, why);
 	p->spec->query = xstrdup(v->valuestring);
 	return true;
 }
@@ -75,42 +75,12 @@ read_params(struct parse *p, const cJSON *v)
 	return true;
 }
 
-/* The largest n of the $n in the query; *ret_used has bit n - 1 for each that could be a param. */
-static unsigned long
-query_params(const char *query, unsigned long *ret_used)
-{
-	unsigned long n, largest = 0;
-	char *end;
-
-	*ret_used = 0;
-	while ((query = strchr(query, '$'))) {
-		query++;
-		if (!isdigit((unsigned char)*query))
-			continue;
-		n = strtoul(query, &end, 10);
-		query = end;
-		if (n > largest)
-			largest = n;
-		if (n >= 1 && n <= PROBE_SQL_PARAMS_MAX)
-			*ret_used |= 1ul << (n - 1);
-	}
-	return largest;
-}
-
 static bool
 check_params(struct parse *p)
 {
-	size_t n_params = p->spec->n_params;
-	unsigned long used, largest = query_params(p->spec->query, &used);
+	char *why = sql_query_params_fault(p->spec->query, p->spec->n_params);
 
-	if (largest > n_params)
-		return probe_fault(
-		    &p->fault, "/query", "names $%lu, and there are %zu params", largest, n_params);
-	for (size_t i = 0; i < n_params; i++)
-		if (!(used & 1ul << i))
-			return probe_fault(
-			    &p->fault, "/query", "does not name $%zu, and the params do", i + 1);
-	return true;
+	return !why || query_fault(p, why);
 }
 
 static bool

@@ -7,12 +7,13 @@
 #define EFFECTD_PROBE_SQL_SPEC_H
 
 #include "errors.h"
+#include "sql_query.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PROBE_SQL_PARAMS_MAX 16
+#define PROBE_SQL_PARAMS_MAX SQL_QUERY_PARAMS_MAX
 #define PROBE_SQL_HOSTS_MAX 8
 
 struct probe_sql_spec {

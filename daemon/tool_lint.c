@@ -6,6 +6,7 @@
 #include "tool.h"
 
 #include "alloc.h"
+#include "execute_spec.h"
 #include "json.h"
 #include "probe_http_spec.h"
 #include "probe_sql_spec.h"
@@ -19,6 +20,7 @@
 #include <string.h>
 
 #define KEEP_KEY_MS_MIN 86400000 /* what callers of idempotent interfaces have come to expect */
+#define EXECUTE_MS_LONG 60000
 #define WORD_BYTES_MAX 64
 
 struct lint {
@@ -199,6 +201,21 @@ lint_probe(struct lint *l)
 		    "there is no probe, so open outcomes wait for a human");
 }
 
+/* No outcome of it is ever open, so that nothing has to find out what became of a call. */
+static void
+lint_execute(struct lint *l)
+{
+	const struct tool_policy *p = l->policy;
+
+	if (tool_policy_has_probe(p))
+		found(l, "probe_unused", "/probe",
+		    "'execute' is recorded in the transaction of the call itself: there is nothing "
+		    "to ask the probe");
+	if (p->execute->timeout_ms > EXECUTE_MS_LONG)
+		found(l, "execute_long", "/execute/timeout",
+		    "a transaction is open for so long, with all that it has locked");
+}
+
 static void
 lint_retry(struct lint *l)
 {
@@ -304,7 +321,10 @@ tool_lint(const struct tool_policy *policy, void (*cb)(void *arg, const struct t
 			    "used");
 		return l.n;
 	}
-	lint_probe(&l);
+	if (policy->execute != NULL)
+		lint_execute(&l);
+	else
+		lint_probe(&l);
 	lint_retry(&l);
 	lint_key(&l);
 	lint_times(&l);

@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "buf.h"
+#include "execute_spec.h"
 #include "json.h"
 #include "limits.h"
 #include "probe_http_spec.h"
@@ -26,13 +27,6 @@
 #define BACKOFF_MAX 64
 #define NAMES_MAX 64 /* members of one object; more than there are */
 
-static const char *const later[] = {
-#define TOOL_MEMBER(member, kind, field, min, max, def, doc)
-#define TOOL_LATER(member) #member,
-#include "tool.def"
-#undef TOOL_LATER
-#undef TOOL_MEMBER
-};
 static const char *const mcp[] = {
 #define TOOL_MEMBER(member, kind, field, min, max, def, doc)
 #define TOOL_MCP(member) #member,
@@ -41,7 +35,6 @@ static const char *const mcp[] = {
 #undef TOOL_MEMBER
 };
 
-#define N_LATER (sizeof later / sizeof later[0])
 #define N_MCP (sizeof mcp / sizeof mcp[0])
 
 /* Always false. Names out of the file may hold anything, and the error is one line. */
@@ -295,14 +288,14 @@ read_argv(struct tool_member_parse *p, const cJSON *v)
 	return true;
 }
 
-/* `read`: the kind's spec was. Takes the texts. */
+/* `read`: what stands at `above` was. Takes the texts. */
 static bool
-read_spec(struct tool_member_parse *p, bool read, const char *kind, char *below, char *why)
+read_spec(struct tool_member_parse *p, bool read, const char *above, char *below, char *why)
 {
 	char *pointer;
 
 	if (!read) {
-		pointer = xasprintf("/probe/%s%s", kind, below);
+		pointer = xasprintf("%s%s", above, below);
 		tool_member_fail(p, pointer, "%s", why);
 		free(pointer);
 	}
@@ -317,7 +310,7 @@ read_http(struct tool_member_parse *p, const cJSON *v)
 	char *below = NULL, *why = NULL;
 
 	p->policy->probe_http = probe_http_spec_parse(v, &below, &why);
-	return read_spec(p, p->policy->probe_http != NULL, "http", below, why);
+	return read_spec(p, p->policy->probe_http != NULL, "/probe/http", below, why);
 }
 
 static bool
@@ -326,7 +319,16 @@ read_sql(struct tool_member_parse *p, const cJSON *v)
 	char *below = NULL, *why = NULL;
 
 	p->policy->probe_sql = probe_sql_spec_parse(v, &below, &why);
-	return read_spec(p, p->policy->probe_sql != NULL, "sql", below, why);
+	return read_spec(p, p->policy->probe_sql != NULL, "/probe/sql", below, why);
+}
+
+static bool
+read_execute(struct tool_member_parse *p, const cJSON *v)
+{
+	char *below = NULL, *why = NULL;
+
+	p->policy->execute = execute_spec_parse(v, &below, &why);
+	return read_spec(p, p->policy->execute != NULL, "/execute", below, why);
 }
 
 static bool
@@ -418,6 +420,8 @@ read_member(struct tool_member_parse *p, const struct tool_policy_member *m, con
 		return read_probe(p, m, v);
 	case TOOL_KIND_BACKOFF:
 		return read_backoff(p, m, v);
+	case TOOL_KIND_EXECUTE:
+		return read_execute(p, v);
 	}
 	assert(!"a kind of tool.def");
 	return false;
@@ -434,8 +438,6 @@ tool_member_read(struct tool_member_parse *p, const cJSON *v)
 			return read_member(p, &tool_policy_members[i], v);
 		names[n++] = tool_policy_members[i].name;
 	}
-	if (index_of(v->string, later, N_LATER) >= 0)
-		return tool_member_fail(p, "", "this version does not have '%s'", v->string);
 	if (index_of(v->string, mcp, N_MCP) >= 0) {
 		if (cJSON_GetObjectItemCaseSensitive(p->object, "inputSchema") != NULL)
 			return true;

@@ -93,6 +93,26 @@ check_probe(struct tool_member_parse *p)
 	return p->error == NULL;
 }
 
+/* Its calls are recorded in their own transaction: nothing of them is open, or unrecorded. */
+static bool
+check_execute(struct tool_member_parse *p)
+{
+	const struct tool_policy *policy = p->policy;
+
+	if (policy->execute == NULL)
+		return true;
+	if (!policy->guarded)
+		return tool_member_fail(p, "/execute",
+		    "needs the class 'accumulate' or 'irreversible', as what it does is recorded");
+	if (strcmp(policy->on_unknown, "retry") == 0)
+		return tool_member_fail(p, "/on_unknown",
+		    "\"retry\" is nothing with 'execute', which leaves no outcome open");
+	if (policy->provider_key_to != NULL)
+		return tool_member_fail(p, "/provider_key_to",
+		    "is for wrappers: a param of 'execute' is {provider_key}");
+	return true;
+}
+
 /* What a wrapper puts there itself says nothing about the call. */
 static bool
 check_made_of(struct tool_member_parse *p, const struct key_template *template, const char *pointer)
@@ -195,8 +215,8 @@ complete(struct tool_member_parse *p, bool trust_annotations)
 	if (policy->keep_result_ms > policy->keep_key_ms)
 		return tool_member_fail(p, "/keep_result", "must not be above 'keep_key'");
 	tool_policy_set_skip(policy);
-	return check_retry(p) && check_keep(p) && check_probe(p) && compile_key(p) &&
-	    compile_business(p);
+	return check_retry(p) && check_execute(p) && check_keep(p) && check_probe(p) &&
+	    compile_key(p) && compile_business(p);
 }
 
 static bool

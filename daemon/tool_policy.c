@@ -9,6 +9,7 @@
 #include "alloc.h"
 #include "canon.h"
 #include "digest.h"
+#include "execute_spec.h"
 #include "json.h"
 #include "limits.h"
 #include "probe_http_spec.h"
@@ -135,6 +136,7 @@ tool_policy_free(struct tool_policy *policy)
 	free_list(&policy->probe_exec);
 	probe_http_spec_unref(policy->probe_http);
 	probe_sql_spec_unref(policy->probe_sql);
+	execute_spec_unref(policy->execute);
 	free(policy);
 }
 
@@ -206,6 +208,8 @@ tool_policy_bind(const struct tool_policy *policy, const char *ns)
 		probe_http_spec_ref(copy->probe_http);
 	if (policy->probe_sql != NULL)
 		probe_sql_spec_ref(copy->probe_sql);
+	if (policy->execute != NULL)
+		execute_spec_ref(copy->execute);
 	copy->probe_backoff_ms = xmalloc(bytes);
 	memcpy(copy->probe_backoff_ms, policy->probe_backoff_ms, bytes);
 	return copy;
@@ -312,6 +316,11 @@ print_member(struct buf *b, const struct tool_policy *policy, const struct tool_
 	case TOOL_KIND_BACKOFF:
 		buf_json_member(b, m->name);
 		print_backoff(b, policy);
+		break;
+	case TOOL_KIND_EXECUTE:
+		if (policy->execute != NULL)
+			buf_json_member_raw(
+			    b, m->name, policy->execute->json, strlen(policy->execute->json));
 		break;
 	}
 }

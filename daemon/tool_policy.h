@@ -24,7 +24,8 @@ enum tool_policy_kind {
 	TOOL_KIND_ON_UNKNOWN,
 	TOOL_KIND_ON_DUPLICATE,
 	TOOL_KIND_PROBE,
-	TOOL_KIND_BACKOFF
+	TOOL_KIND_BACKOFF,
+	TOOL_KIND_EXECUTE
 };
 
 struct tool_policy_member {

@@ -8,11 +8,12 @@ grant execute on function
   effect.begin, effect.begin_guarded, effect.complete, effect.release, effect.unknown, effect.extend, effect.resolve,
   effect.get, effect.list, effect.incidents, effect.peek, effect.policy_of, effect.sweep, effect.probe_now,
   effect.probe_look, effect.would, effect.verdict, effect.notified, effect.retain, effect.forget_events, effect.open_counts, effect.stat_add,
-  effect.register_tools, effect.check_invariants, effect.now
+  effect.execute_failed, effect.register_tools, effect.check_invariants, effect.now
   to effect_daemon;
--- Everybody may ask from a session of his own; these two look into effect.access before all else.
+-- Everybody may ask from a session of his own; these look into effect.access before all else, or take only what this very
+-- transaction claimed.
 grant usage on schema effect to public;
-grant execute on function effect.begin_here, effect.complete_here to public;
+grant execute on function effect.begin_here, effect.complete_here, effect.execute_begin, effect.execute_done to public;
 grant select on effect.schema_version to effect_daemon, effect_report;
 grant execute on function effect.id to effect_daemon, effect_report;
 grant select on effect.effects, effect.open_effects, effect.history, effect.incidents, effect.turns, effect.stat to effect_report;

@@ -559,6 +559,11 @@ begin_call(struct request *r)
 		call_refuse_params(r, &fault);
 		goto out;
 	}
+	if (policy->execute) {
+		params_fault(&fault, "/tool", "is executed in the database: ask by execute");
+		call_refuse_params(r, &fault);
+		goto out;
+	}
 	if (!policy->guarded) {
 		begin_pass(r, &p, policy);
 		goto out;

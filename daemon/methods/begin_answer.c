@@ -194,7 +194,7 @@ add_held(struct buf *out, const struct begin_asked *asked, const struct batch_ro
 }
 
 /* clang-format off */
-enum { RUN, REPLAY, BUSY, MISMATCH, UNKNOWN, ESCALATED, EXHAUSTED, HELD, PASS, N_DECISIONS };
+enum { RUN, REPLAY, BUSY, MISMATCH, UNKNOWN, ESCALATED, EXHAUSTED, HELD, PASS, RAN, N_DECISIONS };
 static const struct decision decisions[N_DECISIONS] = {
 	[RUN] = {"run", "execute",
 	    "Run the tool now, once, and report its result with complete; if you cannot tell "
@@ -223,6 +223,9 @@ static const struct decision decisions[N_DECISIONS] = {
 	    "\"again\" and the reason.", add_held},
 	[PASS] = {"pass", "execute",
 	    "Run the tool: repeating it does no harm, and nothing of it is recorded.", NULL},
+	[RAN] = {"ran", "use_result",
+	    "This was done just now, and is recorded: use its result, and do not run the tool "
+	    "again.", NULL},
 };
 /* clang-format on */
 
@@ -324,6 +327,24 @@ begin_answer_withheld(struct buf *out, const struct begin_asked *asked, const st
 	columns_instant(out, "since", row, BEGIN_LEASE_UNTIL);
 	buf_json_member_raw(out, "next_probe_at", "null", 4);
 	buf_json_member_int(out, "retry_after_ms", call_retry_after_ms());
+}
+
+void
+begin_answer_ran(struct buf *out, const struct begin_asked *asked, const struct execution_end *end)
+{
+	begin_object(out, &decisions[RAN], decisions[RAN].advice);
+	columns_add_uuid(out, "effect", &asked->id->effect);
+	buf_json_member(out, "key");
+	buf_json_string(out, asked->id->key, asked->id->key_len);
+	buf_json_member_int(out, "attempt", end->attempt);
+	if (end->result)
+		columns_add_json(out, "result", end->result, end->result_len);
+	else if (end->has_result)
+		buf_json_member_raw(out, "result", "null", 4);
+	if (end->result_state)
+		buf_json_member_str(out, "result_state", end->result_state);
+	buf_json_member_instant(out, "done_at", end->done_at_us);
+	buf_json_member_instant(out, "protected_until", end->protected_until_us);
 }
 
 void

@@ -8,6 +8,7 @@
 #include "batch.h"
 #include "begin_params.h"
 #include "buf.h"
+#include "execution.h"
 #include "identity.h"
 
 /* What the request itself says of the answer. */
@@ -36,6 +37,9 @@ void begin_answer_next_probe(struct buf *out, bool has_next, int64_t at_us);
 /* A `run` that came too late to be told: an honest `unknown`. */
 void begin_answer_withheld(
     struct buf *out, const struct begin_asked *asked, const struct batch_row *row);
+/* What execute did just now, with its result as the tool gave it. */
+void begin_answer_ran(
+    struct buf *out, const struct begin_asked *asked, const struct execution_end *end);
 void begin_answer_pass(struct buf *out, const struct tool_policy *policy);
 /* Counts what was decided, and logs it. id, row: NULL = there is none. */
 void begin_answer_log(const struct request *r, const struct begin_params *p, const char *ns,

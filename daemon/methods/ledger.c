@@ -63,6 +63,42 @@ const struct batch_statement ledger_begin_guarded = {
     .fill_scalars = fill_begin,
 };
 
+const struct batch_statement ledger_execute_begin = {
+    .name = "execute_begin",
+    .sql = "select " BEGIN_COLUMNS ", twin, twin_key, window_ms "
+	   "from effect.execute_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
+	   "$15)",
+    .kind = BATCH_WRITE,
+    .n_columns = 15,
+    .columns = {PGTYPE_UUID, PGTYPE_INT8, PGTYPE_TEXT, PGTYPE_UUID, PGTYPE_UUID, PGTYPE_UUID,
+	PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_UUID, PGTYPE_TEXT,
+	PGTYPE_BOOL, PGTYPE_BOOL},
+    .within_column = -1,
+    .resent_column = EXECUTE_P_RESENT,
+    .single = true,
+};
+
+const struct batch_statement ledger_execute_done = {
+    .name = "execute_done",
+    .sql = "select done_at, protected_until, result_state from effect.execute_done($1, $2, $3, $4)",
+    .kind = BATCH_WRITE,
+    .n_columns = 4,
+    .columns = {PGTYPE_UUID, PGTYPE_UUID, PGTYPE_TEXT, PGTYPE_BOOL},
+    .within_column = -1,
+    .resent_column = -1,
+    .single = true,
+};
+
+const struct batch_statement ledger_execute_failed = {
+    .name = "execute_failed",
+    .sql = "select ord, answer from effect.execute_failed($1, $2, $3)",
+    .kind = BATCH_WRITE,
+    .n_columns = 3,
+    .columns = {PGTYPE_INT8, PGTYPE_TEXT, PGTYPE_TEXT},
+    .within_column = -1,
+    .resent_column = -1,
+};
+
 /* The function returns nothing; one row for each entry makes it a statement like the others. */
 const struct batch_statement ledger_register_tools = {
     .name = "register_tools",

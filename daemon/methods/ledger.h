@@ -61,6 +61,45 @@ enum ledger_begin_column {
 };
 extern const struct batch_statement ledger_begin, ledger_begin_guarded;
 
+/* The scalars of an execution's own statements, which execution.c sends. */
+enum ledger_execute_param {
+	EXECUTE_P_ID,
+	EXECUTE_P_POLICY,
+	EXECUTE_P_KEY,
+	EXECUTE_P_FINGERPRINT,
+	EXECUTE_P_TOKEN,
+	EXECUTE_P_REQUEST,
+	EXECUTE_P_OWNER,
+	EXECUTE_P_RUN,
+	EXECUTE_P_STEP,
+	EXECUTE_P_TURN,
+	EXECUTE_P_KEPT,
+	EXECUTE_P_BUSINESS,
+	EXECUTE_P_AGAIN,
+	EXECUTE_P_COUNTED,
+	EXECUTE_P_RESENT
+};
+enum ledger_execute_done_param {
+	EXECUTE_DONE_P_ID,
+	EXECUTE_DONE_P_TOKEN,
+	EXECUTE_DONE_P_RESULT,
+	EXECUTE_DONE_P_REDACTED
+};
+enum ledger_execute_done_column {
+	EXECUTE_DONE_AT,
+	EXECUTE_DONE_PROTECTED_UNTIL,
+	EXECUTE_DONE_RESULT_STATE
+};
+/* The first is answered by the columns of begin_guarded. */
+extern const struct batch_statement ledger_execute_begin, ledger_execute_done;
+
+enum ledger_execute_failed_param {
+	EXECUTE_FAILED_P_POLICY,
+	EXECUTE_FAILED_P_RUN,
+	EXECUTE_FAILED_P_TURN
+};
+extern const struct batch_statement ledger_execute_failed;
+
 enum ledger_register_param {
 	REGISTER_P_VERSION,
 	REGISTER_P_NS,

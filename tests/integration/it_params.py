@@ -12,6 +12,7 @@ TOOLS = [{'name': 't', 'lease': '30s'}, {'name': 'look', 'class': 'read'}]
 METHODS = {
     'begin': ({'tool': 't', 'key': 'k'}, 'tool key args namespace run step turn call owner request lease_ms wait_ms deadline_ms bind again'),
     'key': ({'tool': 't', 'key': 'k'}, None),
+    'execute': ({'tool': 'x', 'key': 'k'}, None),
     'complete': ({'effect': ID, 'token': ID}, 'effect token outcome result omitted'),
     'release': ({'effect': ID, 'token': ID}, 'effect token reason'),
     'unknown': ({'effect': ID, 'token': ID}, 'effect token reason'),
@@ -24,7 +25,7 @@ METHODS = {
     'tools': ({}, ''),
     'info': ({}, ''),
 }
-REQUIRED = {'begin': 'tool', 'key': 'tool', 'complete': 'effect token', 'release': 'effect token', 'unknown': 'effect token',
+REQUIRED = {'begin': 'tool', 'key': 'tool', 'execute': 'tool', 'complete': 'effect token', 'release': 'effect token', 'unknown': 'effect token',
             'extend': 'effect token', 'resolve': 'effect verdict reason attempt state', 'get': 'effect', 'probe': 'effect'}
 MAX = 10 ** 30
 # type of a member: (what is taken, what is refused)

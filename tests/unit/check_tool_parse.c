@@ -111,16 +111,10 @@ START_TEST(an_unknown_member_is_named_with_the_nearest)
 }
 END_TEST
 
-START_TEST(members_of_later_versions_are_told_from_unknown_ones)
-{
-	static const char *const later[] = {"execute"};
-	char text[128], error[128];
+#define EXECUTE(more) "\"execute\":{\"query\":\"select f($1)\",\"user\":\"u\"" more "}"
 
-	for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-		snprintf(text, sizeof text, "\"%s\":3", later[i]);
-		snprintf(error, sizeof error, "this version does not have '%s'", later[i]);
-		expect_error(text, error);
-	}
+START_TEST(what_a_probe_asks_with_is_kept)
+{
 	expect_error("\"probe\":{\"http\":{\"url\":1}}",
 	    "/probe/http/url: must be a string, an http:// or https:// URL of at most 2048 bytes");
 	expect_error("\"probe\":{\"http\":{\"url\":\"http://h/{/a}\","
@@ -133,6 +127,44 @@ START_TEST(members_of_later_versions_are_told_from_unknown_ones)
 	    "/probe/sql: '{/a}' is not among what 'keep' stores");
 	expect_good("\"probe\":{\"sql\":{\"query\":\"select $1\",\"params\":[\"{/a}\"]}},"
 		    "\"keep\":[\"/a\"]");
+}
+END_TEST
+
+START_TEST(an_execute_is_whole_or_none)
+{
+	static const struct {
+		const char *members, *error;
+	} bad[] = {
+	    {"\"execute\":3", "/execute: must be an object"},
+	    {"\"execute\":{\"query\":\"select 1\"}", "/execute: 'user' is missing"},
+	    {"\"execute\":{\"user\":\"u\"}", "/execute: 'query' is missing"},
+	    {"\"execute\":{\"query\":\"select 1;\",\"user\":\"u\"}", "/execute/query: must be one"},
+	    {"\"execute\":{\"query\":\"select 1\",\"user\":\"u\"}",
+		"/execute/query: does not name $1"},
+	    {EXECUTE(",\"params\":[]"), "/execute/query: names $1, and there are 0"},
+	    {EXECUTE(",\"params\":[\"{arg}\"]"), "/execute/params: unknown placeholder"},
+	    {EXECUTE(",\"params\":[\"{key} {tool}\"]"), "/execute/params: unknown placeholder"},
+	    {EXECUTE(",\"params\":[\"k{key}\"]"), "/execute/params: 'k{key}' must be one"},
+	    {EXECUTE(",\"params\":[3]"), "/execute/params: must hold strings"},
+	    {EXECUTE(",\"timeout\":\"0s\""), "/execute/timeout: must be"},
+	    {EXECUTE(",\"timeout\":\"11m\""), "/execute/timeout: must be"},
+	    {EXECUTE(",\"password_file\":\"../p\""), "/execute/password_file: must be"},
+	    {EXECUTE(",\"database\":\"x\""), "/execute: unknown member 'database'"},
+	    {EXECUTE("") ",\"class\":\"read\"", "/execute: needs the class"},
+	    {EXECUTE("") ",\"on_unknown\":\"retry\",\"retry_window\":\"1h\"",
+		"/on_unknown: \"retry\" is nothing with 'execute'"},
+	    {EXECUTE("") ",\"provider_key_to\":\"/k\"", "/provider_key_to: is for wrappers"},
+	};
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		char text[512];
+
+		snprintf(text, sizeof text, "{\"name\":\"t\",%s}", bad[i].members);
+		ck_assert_msg(
+		    strstr(error_of(text), bad[i].error) != NULL, "%s: %s", text, error_of(text));
+	}
+	expect_good(EXECUTE(""));
+	expect_good(EXECUTE(",\"params\":[\"{/a~1b/0}\"],\"timeout\":\"10m\""));
 }
 END_TEST
 
@@ -465,7 +497,8 @@ main(void)
 	tcase_add_test(tc, counts_are_whole_and_in_range);
 	tcase_add_test(tc, results_do_not_outlive_their_key);
 	tcase_add_test(tc, an_unknown_member_is_named_with_the_nearest);
-	tcase_add_test(tc, members_of_later_versions_are_told_from_unknown_ones);
+	tcase_add_test(tc, what_a_probe_asks_with_is_kept);
+	tcase_add_test(tc, an_execute_is_whole_or_none);
 	tcase_add_test(tc, words_are_from_their_list);
 	tcase_add_test(tc, a_retry_has_its_window);
 	tcase_add_test(tc, the_providers_key_goes_where_nothing_else_is_read);

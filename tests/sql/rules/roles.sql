@@ -36,6 +36,7 @@ insert into calls values
   ('open_counts', $$ select * from effect.open_counts() $$),
     ('stat_add', $$ select effect.stat_add('{}', '{}', '{}', '{}', '{}', '{}') $$),
   ('check_invariants', $$ select * from effect.check_invariants() $$),
+    ('execute_failed', $$ select * from effect.execute_failed('{}', '{}', '{}') $$),
     ('register_tools', $$ select effect.register_tools('{}', '{}', '{}', '{}') $$);
 select is(pg_temp.told('effect_daemon', call), 'fine', 'the daemon may call ' || name) from calls order by name;
 select is(pg_temp.told('effect_report', call), '42501', 'the report role may not call ' || name) from calls order by name;
@@ -55,9 +56,11 @@ select is(pg_temp.told('effect_daemon', 'select * from effect.schema_version'), 
 select is(pg_temp.told('effect_report', 'delete from effect.stat'), '42501', 'the report role deletes nothing');
 select is_empty($$ select c.oid::regclass, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid where c.relnamespace = 'effect'::regnamespace and c.relkind = 'v'
   and a.attname in ('token', 'request', 'instance', 'boot', 'result') $$, 'no view shows tokens, requests or results');
--- for everybody: begin_here and complete_here, which ask effect.access first, and nothing else
+-- for everybody: what asks effect.access first, or for what the caller's own transaction claimed, and nothing else
 select results_eq($$ select p.oid::regprocedure::text from pg_proc p where p.pronamespace = 'effect'::regnamespace and has_function_privilege('public', p.oid, 'execute') order by 1 $$,
-  array['effect.begin_here(text,text,text,text)', 'effect.complete_here(uuid,uuid,json)'], 'two functions for public');
+  array['effect.begin_here(text,text,text,text)', 'effect.complete_here(uuid,uuid,json)',
+    'effect.execute_begin(uuid,bigint,text,uuid,uuid,uuid,text,text,text,text,text,uuid,text,boolean,boolean)',
+    'effect.execute_done(uuid,uuid,text,boolean)'], 'four functions for public');
 select is_empty($$ select c.oid::regclass from pg_class c where c.relnamespace = 'effect'::regnamespace and has_table_privilege('public', c.oid, 'select') and c.relkind in ('r', 'v') $$,
   'no table for public');
 -- functions that run with their owner's rights cannot be led astray by a path
