@@ -14,6 +14,7 @@ import time
 from lines import Lines
 
 DEMO = os.path.dirname(os.path.realpath(__file__))
+EXAMPLES = os.path.join(DEMO, '../../client/examples/tools.json')  # policies of agents that may come to play here
 START_S, STOP_S = 60, 45
 SOCKET_BYTES_MAX = 107
 
@@ -140,6 +141,7 @@ class Servers:
         for word, value in (('@PROGRAMS@', self.file('programs')), ('@PROVIDER@', self.provider)):
             tools = tools.replace(word, json.dumps(value)[1:-1])
         self.write('tools.d/demo.json', tools)
+        shutil.copyfile(EXAMPLES, self.file('tools.d/examples.json'))
         self.write('effectd.conf', ''.join(f'{key} = {self.quoted(value)}\n' for key, value in (
             ('socket', self.socket), ('socket_group', ''), ('state_dir', self.file('ledger')),
             ('tools_dir', self.file('tools.d')), ('database', 'embedded'), ('sweep_interval', '100ms')))

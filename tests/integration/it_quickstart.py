@@ -96,6 +96,8 @@ def must_come_true(state):
     """A wrapper that says release where it should say unknown doubles the refund, and the story says so."""
     top = folder()
     shutil.copytree(os.path.join(SRC, 'packaging'), os.path.join(top, 'packaging'))
+    os.makedirs(os.path.join(top, 'client/examples'))
+    shutil.copy(os.path.join(SRC, 'client/examples/tools.json'), os.path.join(top, 'client/examples'))
     wrapper = os.path.join(top, 'packaging/demo/guarded')
     with open(wrapper, encoding='utf-8') as f:
         text = f.read()

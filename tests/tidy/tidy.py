@@ -19,7 +19,7 @@ def files():
         names = []
         for folder, folders, here in os.walk(SRC):
             folders[:] = [f for f in folders if not os.path.exists(os.path.join(folder, f, 'config.status'))
-                          and f not in ('autom4te.cache', 'build-aux', '__pycache__', '.deps')]
+                          and f not in ('autom4te.cache', 'build-aux', 'node_modules', '__pycache__', '.deps')]
             names += [os.path.relpath(os.path.join(folder, name), SRC) for name in here]
         made = {'configure', 'aclocal.m4', 'Makefile.in', 'Makefile', 'config.log', 'config.status'}
         names = [name for name in names if name not in made and not name.endswith(('.o', '.a'))]

@@ -1,6 +1,7 @@
 // Every error of the package, one class each, by the names that all clients of effectd use.
 // `message` is a sentence that may be shown to a model: where the daemon gave an advice it is that
-// advice. None of these is ever a reason to try another key.
+// advice, with the effect's id, by which it can be looked up. None of these is ever a reason to try
+// another key.
 
 /** Everything that this package throws by itself. */
 export class EffectError extends Error {
@@ -152,7 +153,8 @@ export function decisionError(answer) {
     typeof answer.advice === 'string'
       ? answer.advice
       : `the answer was ${answer.decision}: do not call`;
-  return new (known ? DECISIONS[answer.decision] : Strange)(advice, {
+  const message = answer.effect === undefined ? advice : `${advice} (effect ${answer.effect})`;
+  return new (known ? DECISIONS[answer.decision] : Strange)(message, {
     effect: answer.effect,
     key: answer.key,
     answer,
