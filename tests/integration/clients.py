@@ -13,9 +13,10 @@ import traceback
 
 from harness import *
 
-__all__ = ['BOOK', 'Client', 'LANGUAGES', 'drivers', 'kind_of', 'play', 'vectors', 'with_all']
+__all__ = ['ARGS', 'BOOK', 'Client', 'LANGUAGES', 'drivers', 'kind_of', 'play', 'vectors', 'with_all']
 
 END_S = 60
+ARGS = ('fn that gets them',)  # fn of these clients is given no args
 AT_ONCE = 16  # scenarios under way: nearly all of it is waiting
 BOOK = folder()  # what the fn's of all clients write
 
@@ -25,9 +26,10 @@ def vectors(*names):
 
 
 def drivers():
-    """(language, command, words of the cases that it may say it cannot do) of each driver."""
+    """(language, command, words of the cases that are beyond it) of each driver."""
     python = [sys.executable, vectors('driver.py')]
-    return [('C', [program('tests/vectors/driver_c')], ()), ('Python', [*python, 'sync'], ()), ('asyncio', [*python, 'async'], ()), ('Node', ['node', vectors('driver.mjs')], ())]
+    return [('C', [program('tests/vectors/driver_c')], ARGS), ('Python', [*python, 'sync'], ARGS), ('asyncio', [*python, 'async'], ARGS),
+            ('Node', ['node', vectors('driver.mjs')], ())]
 
 
 LANGUAGES = {language: command for language, command, _ in drivers()}

@@ -24,7 +24,7 @@ else
 fi
 '''.replace('BOOK', BOOK)
 PROBE = Script(BOOK_SAYS)
-LEASE_S = max(1, int(SLOW))
+LEASE_S = 1 if SLOW == 1 else 2
 TOOLS = [{'name': name, 'lease': '5m', 'escalate_after': '1h'} for name in ('t', 'mail', 'db', 'notify')]
 TOOLS += [PROBE.policy('asked', escalate_after='1h'), PROBE.policy('long', lease='5m', escalate_after='1h'), {'name': 'short', 'lease': f'{LEASE_S}s', 'escalate_after': '1h'}]
 CONFIG = {'log_calls': False, 'sweep_interval': '50ms'}

@@ -97,7 +97,7 @@ function tool(asked, seen) {
   return async (args, effect) => {
     const claim =
       effect.id === undefined ? {} : { attempt: effect.attempt, provider_key: effect.providerKey };
-    appendFileSync(asked.calls, `${JSON.stringify(claim)}\n`);
+    appendFileSync(asked.calls, `${JSON.stringify({ ...claim, args })}\n`);
     await waitFor(asked.fn, effect, seen);
     return does(asked.fn, seen);
   };
