@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define WAIT_MS_ONCE 60000 /* begin waits so long at most */
+#define PAUSE_MS_MIN 50
 #define DAY_MS 86400000LL
 #define CANNOT_RUN 126 /* as shells have them */
 #define NOT_FOUND 127
@@ -297,6 +298,8 @@ claim(struct run *run, int *ret_signal)
 			return kind;
 		/* also where a daemon that is being stopped sends its waiters away */
 		pause_ms = effect_answer_int(run->answer, "retry_after_ms", 0);
+		if (pause_ms < PAUSE_MS_MIN)
+			pause_ms = PAUSE_MS_MIN;
 		poll(&pfd, 1, (int)(pause_ms < left_ms ? pause_ms : left_ms));
 		left_ms = until_ms - conn_now_ms();
 		effect_answer_free(run->answer);

@@ -22,11 +22,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define GIVE_BACK_MS 300	   /* for a claim that nobody waits for any more */
-#define LAST_TRY_MS 1000	   /* to record, once we are told to end */
-#define LIMITS_MS 1000		   /* for the daemon to say how much it keeps */
-#define SURE_BYTES 2048		   /* so much output is recorded whole without asking */
-#define LINE_REST_BYTES 1024	   /* of a line: what stands around a result */
+#define GIVE_BACK_MS 5000    /* for a claim that came too late; as long as any release takes */
+#define CANCEL_MS 300	     /* for a claim that nobody waits for any more */
+#define LAST_TRY_MS 1000     /* to record, once we are told to end */
+#define LIMITS_MS 1000	     /* for the daemon to say how much it keeps */
+#define SURE_BYTES 2048	     /* so much output is recorded whole without asking */
+#define LINE_REST_BYTES 1024 /* of a line: what stands around a result */
 #define RESULT_BYTES_DEFAULT 65536 /* a policy's result_max, where it says nothing */
 #define LINE_BYTES_DEFAULT 1048576 /* the daemon's max_line */
 #define FOREVER INT64_MAX
@@ -90,6 +91,19 @@ begin_cb(enum effect_kind kind, struct effect_answer *answer, void *arg)
 	*asked = (struct asked){.answered = true, .kind = kind, .answer = answer};
 }
 
+/* Nobody waits for it any more: what was granted is given back, and so is what may be granted yet.
+ */
+static void
+let_go(struct effect_ledger *ledger, uint64_t call, struct asked *asked)
+{
+	effect_cancel(ledger, call);
+	if (asked->kind == EFFECT_RUN)
+		effect_release_async(ledger, asked->answer,
+		    "a signal came before the command was started", NULL, NULL, NULL);
+	effect_flush(ledger, asked->answered ? GIVE_BACK_MS : CANCEL_MS);
+	effect_answer_free(asked->answer);
+}
+
 enum effect_kind
 guard_begin(struct effect_ledger *ledger, const struct signals *signals,
     const struct effect_params *params, struct effect_answer **ret_answer, int *ret_signal)
@@ -103,18 +117,19 @@ guard_begin(struct effect_ledger *ledger, const struct signals *signals,
 	*ret_signal = 0;
 	if (kind != EFFECT_OK)
 		return kind;
-	while (!asked.answered) {
+	while (!asked.answered && !*ret_signal) {
 		fds[1] = (struct pollfd){.fd = signals->fd, .events = POLLIN};
 		turn(ledger, fds, 1, FOREVER);
-		while (!asked.answered && signals_next(signals, &word)) {
-			if (!ends_us(word.number))
-				continue;
-			effect_cancel(ledger, call);
-			effect_flush(ledger, GIVE_BACK_MS);
-			*ret_signal = word.number;
-			return EFFECT_CANCELLED;
-		}
+		while (signals_next(signals, &word))
+			if (ends_us(word.number))
+				*ret_signal = word.number;
 	}
+	if (*ret_signal) {
+		let_go(ledger, call, &asked);
+		return EFFECT_CANCELLED;
+	}
+	if (asked.kind == EFFECT_LATE)
+		effect_flush(ledger, GIVE_BACK_MS); /* the library has only queued it */
 	*ret_answer = asked.answer;
 	return asked.kind;
 }
@@ -242,7 +257,7 @@ start(struct guard *g)
 	    .signals = g->spec->signals,
 	    .may_start = g->guarded ? may_start_cb : NULL,
 	    .arg = g};
-	int out[2], error;
+	int out[2] = {-1, -1}, error;
 
 	if (g->guarded) {
 		if (pipe2(out, O_CLOEXEC) < 0)
@@ -253,7 +268,7 @@ start(struct guard *g)
 	}
 	g->pid = spawn(&what, &g->news_fd);
 	error = errno;
-	if (g->guarded)
+	if (out[1] >= 0)
 		close(out[1]);
 	errno = error;
 	return g->pid > 0;
@@ -398,7 +413,7 @@ static enum effect_kind
 send_report(struct guard *g, uint64_t *ret_call)
 {
 	const struct guard_spec *spec = g->spec;
-	struct effect_report report = EFFECT_REPORT(.outcome = EFFECT_OUTCOME_SUCCEEDED);
+	struct effect_report end = EFFECT_REPORT(.outcome = EFFECT_OUTCOME_SUCCEEDED);
 	struct buf result = {0};
 	enum effect_kind kind;
 	char *why;
@@ -419,12 +434,12 @@ send_report(struct guard *g, uint64_t *ret_call)
 	} else {
 		build_result(g, &result);
 		if (g->end->code != 0)
-			report.outcome = EFFECT_OUTCOME_ERROR;
-		report.result = result.data;
-		report.result_len = result.len;
-		report.complete_timeout_ms = spec->record_timeout_ms;
-		kind = effect_complete_async(
-		    spec->ledger, spec->grant, &report, report_cb, g, ret_call);
+			end.outcome = EFFECT_OUTCOME_ERROR;
+		end.result = result.data;
+		end.result_len = result.len;
+		end.complete_timeout_ms = spec->record_timeout_ms;
+		kind =
+		    effect_complete_async(spec->ledger, spec->grant, &end, report_cb, g, ret_call);
 		buf_free(&result);
 	}
 	return kind;
@@ -470,9 +485,8 @@ guard_run(const struct guard_spec *spec, struct guard_end *ret)
 
 	*ret = (struct guard_end){.how = GUARD_EXITED, .report = EFFECT_OK};
 	if (g.guarded && effect_start(spec->ledger, spec->grant) != EFFECT_RUN) {
-		/* given back by the library, with whatever call comes next */
 		ret->how = GUARD_LATE;
-		effect_flush(spec->ledger, GIVE_BACK_MS);
+		ret->report = effect_flush(spec->ledger, GIVE_BACK_MS); /* of the give-back */
 		return;
 	}
 	if (!start(&g)) {

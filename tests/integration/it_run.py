@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import socket
 import subprocess
 
 from harness import *
@@ -21,6 +22,7 @@ TOOLS = [
     {'name': 'small', 'class': 'irreversible', 'escalate_after': '1h', 'result_max': 4096, 'on_error': 'failed'},
     {'name': 'forgetful', 'class': 'irreversible', 'escalate_after': '1h', 'keep_result': '0s', 'on_error': 'failed'},
     {'name': 'discreet', 'class': 'irreversible', 'escalate_after': '1h', 'result_secret': ['/stdout'], 'on_error': 'failed'},
+    {'name': 'quick', 'class': 'irreversible', 'escalate_after': '1h', 'lease': '1s'},
     {'name': 'lookup', 'class': 'read'},
 ]
 REPLAY = rb'effectctl: this is a replay, nothing was run: attempt 1 succeeded at 20\S+, decided by caller'
@@ -200,6 +202,14 @@ def streams(daemon):
     ok(b'done' in out.stderr, 'a reader that goes away does not end the command')
     is_(recorded(daemon, 'deploy', 'unread')[0], 'done', 'which is recorded as done')
 
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        slow_reader(daemon, 'socket', theirs, ours.recv)
+    read, write = os.pipe()
+    slow_reader(daemon, 'pipe', write, lambda n: os.read(read, n))
+    os.close(read)
+    os.close(write)
+
     # case 75
     mark = os.path.join(daemon.dir, 'grandchild')
     out = run(daemon, '--tool', 'deploy', '--key', 'background', command=sh(f'sleep 300 2>/dev/null & echo $! >{mark}; echo started'))
@@ -212,6 +222,23 @@ def streams(daemon):
     lock = os.open(os.path.join(daemon.dir, 'lock'), os.O_CREAT | os.O_RDWR)
     out = run(daemon, '--tool', 'deploy', '--key', 'lock', command=sh(f'test -e /proc/self/fd/{lock} && echo there'), pass_fds=[lock])
     is_(out.stdout, b'there\n', "what our caller hands down is the command's, too")
+
+
+def slow_reader(daemon, name, write, read):
+    """Nobody reads for longer than the lease: the lease is kept all the same, and nothing is lost."""
+    process = subprocess.Popen([program('effectctl'), '-s', daemon.socket, 'run', '--tool', 'quick', '--key', name, '--', 'seq', '200000'],
+                               stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE)
+    first = wait_until(lambda: lease_of(daemon, name), 10, 'the claim')
+    wait_until(lambda: lease_of(daemon, name) > first, 10, 'a longer lease')
+    want, got = b''.join(b'%d\n' % n for n in range(1, 200001)), b''
+    while len(got) < len(want):
+        got += read(65536)
+    is_((process.wait(), got == want, process.stderr.read()), (0, True, b''), f'a {name} that is read late gets all of it')
+    process.stderr.close()
+
+
+def lease_of(daemon, key):
+    return json.loads(daemon.ctl('--json', 'get', '--tool', 'quick', '--key', key).stdout).get('lease_until', '')
 
 
 def arguments(daemon):

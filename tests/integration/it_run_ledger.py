@@ -155,6 +155,26 @@ def late():
     is_(daemon.sent('complete') + daemon.sent('unknown'), [], 'and nothing else is said of it')
 
 
+def interrupted():
+    """A signal and the grant come at the same moment."""
+    box = {}
+
+    def told(_request):
+        wait_until(lambda: 'run' in box, 10)
+        os.kill(box['run'].process.pid, signal.SIGTERM)
+        return RUN
+
+    for _ in range(rounds_of(5, 100)):
+        box.clear()
+        daemon = Player(begin=told, release=RELEASED)
+        box['run'] = Guarded(daemon.path, 'interrupted')
+        code, out, _ = box['run'].wait()
+        same = (code, out, box['run'].started(), len(daemon.sent('release'))) == (-signal.SIGTERM, '', False, 1)
+        if not same:
+            break
+    ok(same, 'a signal that comes with the grant starts nothing, and the claim is given back', (code, out, daemon.requests))
+
+
 def other_opinions():
     ready = {'begin': RUN, 'extend': {'state': 'pending', 'lease_until': '2026-01-01T00:01:00.000Z'}, 'complete': DONE}
     for answer, name in ((error(-32008, 'conflict', state='done'), 'conflict'), (error(-32005, 'not_owner', state='released'), 'not_owner'),
@@ -174,6 +194,12 @@ def other_opinions():
     is_(code, 0, 'case 19: what is reported late and taken is the truth')
     like(err, 'the claim was lost while the command runs', 'and yet not passed over in silence')
     is_(daemon.sent('complete')[0]['result'], {'status': 0, 'stdout': 'out\n'}, 'it was reported')
+
+    daemon = Player(**ready)
+    run = Guarded(daemon.path, 'k')
+    run.end()
+    is_(run.wait()[0], 0, 'a command without much to say')
+    is_([request['method'] for request in daemon.requests], ['begin', 'complete'], 'costs two round trips')
 
     daemon = Player(**{**ready, 'complete': None})
     run = Guarded(daemon.path, 'k')
@@ -207,6 +233,7 @@ def other_opinions():
 
 
 late()
+interrupted()
 other_opinions()
 with Cluster() as cluster, Daemon(cluster, tools=TOOLS) as daemon:
     daemon.ready()

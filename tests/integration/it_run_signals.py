@@ -82,6 +82,9 @@ def forwarded(daemon):
     run.end(3)
     is_((run.wait()[0], run.got()), (3, ['USR1']), 'what was ignored at the start (nohup) stays ignored')
 
+    run = Run(daemon, 'chld', text='exit 6', preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    is_(run.wait()[0], 6, 'a caller that ignores its children changes nothing')
+
     looks = "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"
     plain = subprocess.run(['sh', '-c', looks], capture_output=True, text=True, check=True).stdout
     is_(Run(daemon, 'looks', text=looks).wait()[1], plain, 'the command has mask and dispositions of a plain one')
@@ -227,6 +230,14 @@ def on_a_terminal(daemon):
     ok(term.until('go\r\n'), 'a command on a terminal begins')
     term.type('\x03')
     ok(term.until(r'(?s)\n(\^C)?1\r\n.*status 9\r\n'), 'Ctrl-C reaches it once, and effectctl waits for its end', term.seen)
+    term.end()
+
+    term = Terminal(f"set -m; {guard} stops -- sh -c 'echo go; read name; echo hello $name'; echo stopped $?; fg; echo status $?")
+    ok(term.until('go\r\n'), 'a job of a shell')
+    term.type('\x1a')
+    ok(term.until(r'stopped \d+\r\n'), 'Ctrl-Z stops it', term.seen)
+    term.type('you\n')
+    ok(term.until(r'(?s)hello you\r\n.*status 0\r\n'), 'and it goes on in the foreground', term.seen)
     term.end()
 
     term = Terminal(f"{guard} dies -- sh -c 'echo go; exec sleep 60'; echo not reached")
