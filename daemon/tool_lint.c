@@ -11,6 +11,7 @@
 #include "probe_http_spec.h"
 #include "probe_sql_spec.h"
 #include "runnable.h"
+#include "tool_field.h"
 #include "tool_policy.h"
 
 #include <stdarg.h>
@@ -21,7 +22,6 @@
 
 #define KEEP_KEY_MS_MIN 86400000 /* what callers of idempotent interfaces have come to expect */
 #define EXECUTE_MS_LONG 60000
-#define WORD_BYTES_MAX 64
 
 struct lint {
 	const struct tool_policy *policy;
@@ -52,52 +52,14 @@ found(struct lint *l, const char *code, const char *pointer, const char *fmt, ..
 	free(f.text);
 }
 
-/* What a field is by its name. Compared without case, '_' and '-'. */
-static const struct {
-	const char *code, *text;
-	const char *words[16];
-} volatile_fields[] = {
-    {"key_free_text", "is free text, which a model words anew at each try",
-	{"memo", "note", "notes", "message", "text", "body", "description", "comment", "reason",
-	    "summary", "content", "subject"}},
-    {"key_call_id", "is made for one call, so that every repeat has a key of its own",
-	{"nonce", "callid", "toolcallid", "requestid", "traceid", "correlationid", "idempotencykey",
-	    "uuid", "attempt", "retry"}},
-    {"key_clock", "is a reading of the clock, so that a later repeat has a key of its own",
-	{"timestamp", "now", "time", "datetime", "createdat", "updatedat", "requestedat",
-	    "sentat"}},
-};
-
-/* Which of volatile_fields it is, or -1. */
-static int
-volatile_of(const char *pointer)
-{
-	const char *last = strrchr(pointer, '/');
-	char word[WORD_BYTES_MAX];
-	size_t i, j, n = 0;
-
-	for (last = last == NULL ? "" : last + 1; *last != '\0' && n < sizeof word - 1; last++) {
-		if (*last == '_' || *last == '-')
-			continue;
-		word[n++] = *last >= 'A' && *last <= 'Z' ? (char)(*last - 'A' + 'a') : *last;
-	}
-	word[n] = '\0';
-	for (i = 0; i < sizeof volatile_fields / sizeof volatile_fields[0]; i++)
-		for (j = 0; j < 16 && volatile_fields[i].words[j] != NULL; j++)
-			if (strcmp(word, volatile_fields[i].words[j]) == 0)
-				return (int)i;
-	return -1;
-}
-
 static void
 lint_field(struct lint *l, const char *pointer)
 {
-	int kind = volatile_of(pointer);
+	const struct tool_field *field = tool_field_of(pointer);
 	size_t i;
 
-	if (kind >= 0)
-		found(l, volatile_fields[kind].code, "/key", "'%s' %s", pointer,
-		    volatile_fields[kind].text);
+	if (field != NULL)
+		found(l, field->code, "/key", "'%s' %s", pointer, field->text);
 	for (i = 0; i < l->policy->ignore.n; i++)
 		if (json_pointer_under(pointer, l->policy->ignore.items[i]))
 			found(l, "key_ignored", "/key",
@@ -105,10 +67,34 @@ lint_field(struct lint *l, const char *pointer)
 			    pointer);
 }
 
+/* What a key is made of beside args: what that tells apart, and what it does not. */
+static void
+lint_parts(struct lint *l, bool run, bool step, bool turn, bool args, size_t n_fields)
+{
+	if (turn)
+		found(l, "key_per_turn", "/key",
+		    "a repeat in a later turn has a key of its own, and runs it again");
+	if (step && !run)
+		found(l, "key_step_without_run", "/key",
+		    "steps of other runs have the same names: what one run did is replayed to the "
+		    "next, which does not do it");
+	if (run && !step && !turn && !args && n_fields == 0)
+		found(l, "key_per_run", "/key",
+		    "all calls of the tool in one run are one effect: the second one is a mismatch "
+		    "or a replay");
+	if (args && l->policy->ignore.n == 0)
+		found(l, "key_all_args", "/key",
+		    "'{args}' is all of them: one that comes in other words makes another key. "
+		    "Name "
+		    "those that count, or 'ignore' those that do not");
+}
+
 static void
 lint_key(struct lint *l)
 {
 	const char *p = key_template_text(l->policy->key), *end;
+	bool run = false, step = false, turn = false, args = false;
+	size_t n_fields = 0;
 	char *name;
 
 	if (!l->policy->has_key) {
@@ -127,13 +113,17 @@ lint_key(struct lint *l)
 		if (end == NULL)
 			break;
 		name = xstrndup(p + 1, (size_t)(end - p - 1));
-		if (name[0] == '/')
+		if (name[0] == '/') {
+			n_fields++;
 			lint_field(l, name);
-		else if (strcmp(name, "turn") == 0)
-			found(l, "key_per_turn", "/key",
-			    "a repeat in a later turn has a key of its own, and runs it again");
+		}
+		run |= strcmp(name, "run") == 0;
+		step |= strcmp(name, "step") == 0;
+		turn |= strcmp(name, "turn") == 0;
+		args |= strcmp(name, "args") == 0;
 		free(name);
 	}
+	lint_parts(l, run, step, turn, args, n_fields);
 }
 
 /* A command that is not there says nothing: policies are linted on other hosts, too. */
@@ -293,7 +283,7 @@ lint_guards(struct lint *l)
 		    "'turn_budget' is never reached: after %d begins nothing is granted any more",
 		    (int)p->turn_asks);
 	for (i = 0; i < p->business_key.n; i++) {
-		if (volatile_of(p->business_key.items[i]) < 0)
+		if (tool_field_of(p->business_key.items[i]) == NULL)
 			continue;
 		snprintf(pointer, sizeof pointer, "/business_key/%zu", i);
 		found(l, "business_volatile", pointer,

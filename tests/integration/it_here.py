@@ -153,6 +153,10 @@ def interleaved(cluster, daemon):
     is_(cluster.invariants(), [], 'no invariant is hurt')
 
 
+def calls(cluster, function):
+    return int(cluster.psql(f"select coalesce(sum(calls), 0) from pg_stat_user_functions where funcname = '{function}'"))
+
+
 def held(cluster, daemon):
     """While transactions hold keys: what the others are told, and that nothing of theirs waits."""
     with daemon.connect() as conn, daemon.connect() as waiter:
@@ -169,6 +173,10 @@ def held(cluster, daemon):
             claim = session.begin_here(f'held {i}', fingerprint=NO_ARGS)
             session.complete_here(claim, f'"{i}"')
         parked = [waiter.send('begin', tool='t', key=f'held {i}', wait_ms=60000) for i in range(HELD)]
+        wait_until(lambda: calls(cluster, 'peek') > 0, 20, 'who waits has been looked at')
+        claims, peeks = calls(cluster, 'begin_one'), calls(cluster, 'peek')
+        wait_until(lambda: calls(cluster, 'peek') > peeks + 3, 30, 'who waits is looked at')
+        ok(calls(cluster, 'begin_one') - claims < HELD, 'who waits does not ask again and again', calls(cluster, 'begin_one') - claims)
         # one write: a batch that has held keys beside new ones
         keys = [key for i in range(40) for key in (f'held {i % HELD}', f'free {i}')]
         ids = [conn.send('begin', tool='t', key=key, request=request_id()) for key in keys]
@@ -304,7 +312,7 @@ def raised(work):
 
 
 def main():
-    with Cluster() as cluster, Daemon(cluster, config={'request_timeout': '2s'}, tools=TOOLS + [{'name': 'never begun', 'max_attempts': 5}]) as daemon:
+    with Cluster({'track_functions': 'pl'}) as cluster, Daemon(cluster, config={'request_timeout': '2s'}, tools=TOOLS + [{'name': 'never begun', 'max_attempts': 5}]) as daemon:
         daemon.ready()
         cluster.psql("create table shop (key text, who text)", "select effect.allow('postgres', 'default')")
         wait_until(lambda: cluster.rows("select 1 from effect.tool where name = ''"), 10, 'the policies are told')

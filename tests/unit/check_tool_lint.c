@@ -137,6 +137,33 @@ START_TEST(keys_should_outlast_a_rewording)
 	expect(PROBE ",\"key\":\"k:{/timestamp}:{/now}\"", "key_clock@/key key_clock@/key");
 	expect(PROBE ",\"key\":\"k:{/id}:{/line}\",\"ignore\":[\"/line\"]", "key_ignored@/key");
 	expect(PROBE ",\"key\":\"k:{/messages}:{/timezone}:{/memory}:{/note/id}\"", "");
+	/* by their last word, however it is written; what only holds such a word is another thing
+	 */
+	expect(PROBE ",\"key\":\"k:{/payment_token}\"", "key_token@/key");
+	expect(PROBE ",\"key\":\"k:{/paymentToken}:{/x/session-id}\"",
+	    "key_token@/key key_token@/key");
+	expect(PROBE ",\"key\":\"k:{/gift_message}:{/giftMessage}\"",
+	    "key_free_text@/key key_free_text@/key");
+	expect(PROBE ",\"key\":\"k:{/model_call_id}:{/toolUseId}\"",
+	    "key_call_id@/key key_call_id@/key");
+	expect(PROBE ",\"key\":\"k:{/event-timestamp}:{/date}:{/minute}\"",
+	    "key_clock@/key key_clock@/key key_clock@/key");
+	expect(PROBE
+	    ",\"key\":\"k:{/tokens}:{/context}:{/due_date}:{/delivery_time}:{/token_name}\"",
+	    "");
+	expect(PROBE ",\"key\":\"k:{/order_id}:{/line}:{/customer}:{/amount}\"", "");
+}
+END_TEST
+
+START_TEST(keys_should_tell_effects_apart_and_nothing_else)
+{
+	expect(PROBE ",\"key\":\"k:{step}:{/id}\"", "key_step_without_run@/key");
+	expect(PROBE ",\"key\":\"{run}/{step}\"", "");
+	expect(PROBE ",\"key\":\"{run}/{tool}\"", "key_per_run@/key");
+	expect(PROBE ",\"key\":\"{run}/{/id}\"", "");
+	expect(PROBE ",\"key\":\"{run}/{turn}\"", "key_per_turn@/key");
+	expect(PROBE ",\"key\":\"{run}/{args}\"", "key_all_args@/key");
+	expect(PROBE ",\"key\":\"{run}/{args}\",\"ignore\":[\"/memo\"]", "");
 }
 END_TEST
 
@@ -194,6 +221,7 @@ main(void)
 	tcase_add_test(tc, an_sql_probe_asks_for_this_effect_and_whoever_knows);
 	tcase_add_test(tc, an_exec_probe_that_others_could_change_is_named);
 	tcase_add_test(tc, keys_should_outlast_a_rewording);
+	tcase_add_test(tc, keys_should_tell_effects_apart_and_nothing_else);
 	tcase_add_test(tc, times_should_fit_each_other);
 	tcase_add_test(tc, lists_should_not_contradict_each_other);
 	tcase_add_test(tc, guards_that_are_let_pass_are_named);

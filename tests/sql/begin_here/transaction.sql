@@ -36,6 +36,30 @@ select is(pg_temp.wire('a'), 'replay 1', 'committed: a replay');
 select is(pg_temp.here('a'), 'replay 1', 'here, too');
 select is((select h.result from effect.begin_here('default', 'probed', 'a') h), '{"n":  1.0}', 'byte for byte');
 
+-- what waiters look at
+create function pg_temp.peek(p_key text) returns text
+language sql as $$ select a ->> 'answer' from effect_test.ask('other', format('select to_jsonb(p) from effect.peek(array[%L::uuid]) p', effect.id('default', 'probed', p_key))) a $$;
+begin;
+select is(pg_temp.peek('w'), 'none', 'before the claim there is nothing');
+savepoint s;
+select pg_temp.here('w') \g /dev/null
+select is(pg_temp.peek('w'), 'pending', 'while it is held a waiter sees it pending');
+rollback to s;
+select is(pg_temp.peek('w'), 'none', 'and gone once it was rolled back');
+select pg_temp.here('w') \g /dev/null
+select pg_temp.done('w', '1') \g /dev/null
+select is(pg_temp.peek('w'), 'pending', 'pending, though done: it is not committed');
+commit;
+select is(pg_temp.peek('w'), 'done', 'and done then');
+select effect_test.begin(effect_test.e('w2', 't1', '{"fp": "null"}')) \gset
+select effect_test.release(effect_test.e('w2', 't1')) \gset
+begin;
+select is(pg_temp.peek('w2'), 'released', 'a released one');
+select pg_temp.here('w2') \g /dev/null
+select is(pg_temp.peek('w2'), 'pending', 'is pending while it is held');
+rollback;
+select is(pg_temp.peek('w2'), 'released', 'and released again');
+
 -- rollback
 begin;
 select is(pg_temp.here('b'), 'run 1', 'a claim');

@@ -1,0 +1,97 @@
+/*
+ * Args whose values do not outlast a repeat, told by their names: free text, ids made for one call,
+ * readings of the clock, credentials. A name is compared word by word, whether it is written
+ * payment_token, payment-token or paymentToken. Advice only: a name proves nothing.
+ */
+#include "tool_field.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#define NAME_BYTES_MAX 64
+
+/* A word with '*' before it also ends longer names: "*token" is payment_token, too. */
+static const char *const free_text[] = {"*memo", "*note", "*notes", "*message", "msg", "*text",
+    "*body", "*description", "desc", "*comment", "*comments", "*reason", "*summary", "*content",
+    "subject", "title", "*prompt", "query", "question", "answer", "details", "explanation",
+    "rationale", "justification", "thought", "thoughts", "*instructions", "remarks", "caption",
+    NULL};
+static const char *const call_id[] = {"*nonce", "*callid", "*toolcallid", "*tooluseid",
+    "*requestid", "*traceid", "*spanid", "*correlationid", "*invocationid", "*responseid",
+    "*messageid", "*idempotencykey", "*uuid", "*guid", "random", "salt", "attempt", "retry",
+    "retries", NULL};
+static const char *const instant[] = {"*timestamp", "ts", "now", "time", "date", "datetime",
+    "today", "hour", "minute", "second", "epoch", "bucket", "createdat", "updatedat", "requestedat",
+    "sentat", "issuedat", "expiresat", "calledat", NULL};
+static const char *const credential[] = {"*token", "jwt", "*otp", "cookie", "session", "sessionid",
+    "csrf", "signature", "authorization", NULL};
+
+static const struct {
+	const char *const *words;
+	struct tool_field field;
+} kinds[] = {
+    {free_text, {"key_free_text", "is free text, which a model words anew at each try"}},
+    {call_id, {"key_call_id", "is made for one call, so that every repeat has a key of its own"}},
+    {instant,
+	{"key_clock", "is a reading of the clock, so that a later repeat has a key of its own"}},
+    {credential,
+	{"key_token", "is good for a short while, so that a later repeat has a key of its own"}},
+};
+
+struct name {
+	char text[NAME_BYTES_MAX];   /* in small letters, without what stands between words */
+	bool begins[NAME_BYTES_MAX]; /* a word begins there */
+	size_t len;
+};
+
+static bool
+is_capital(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+static struct name
+read_name(const char *pointer)
+{
+	const char *c = strrchr(pointer, '/');
+	struct name name = {0};
+	bool begins = true;
+
+	for (c = c == NULL ? "" : c + 1; *c != '\0' && name.len < sizeof name.text - 1; c++) {
+		if (*c == '_' || *c == '-') {
+			begins = true;
+			continue;
+		}
+		name.begins[name.len] = begins || is_capital(*c);
+		name.text[name.len++] = is_capital(*c) ? (char)(*c - 'A' + 'a') : *c;
+		begins = false;
+	}
+	return name;
+}
+
+static bool
+fits(const struct name *name, const char *word)
+{
+	bool ends = word[0] == '*';
+	size_t len = strlen(word + ends);
+
+	if (len > name->len || (!ends && len < name->len))
+		return false;
+	return name->begins[name->len - len] &&
+	    strcmp(name->text + name->len - len, word + ends) == 0;
+}
+
+const struct tool_field *
+tool_field_of(const char *pointer)
+{
+	struct name name = read_name(pointer);
+	const char *const *word;
+	size_t i;
+
+	for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		for (word = kinds[i].words; *word != NULL; word++)
+			if (fits(&name, *word))
+				return &kinds[i].field;
+	return NULL;
+}
