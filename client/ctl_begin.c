@@ -1,7 +1,8 @@
 /*
  * begin: claim before the call. Makes the `request` of this one call, asks again with it where no
  * answer came, and tells `run` only while the grant is fresh by our own clock: whoever sees it may
- * start the call at once.
+ * start the call at once. execute, for tools whose call is the daemon's own statement, asks the
+ * same way; what it gives is the result, fresh or replayed.
  */
 #include "alloc.h"
 #include "ask.h"
@@ -17,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOCK_SLACK_MS 2 /* both ends of the measure are cut to whole milliseconds */
+#define EXECUTE_DEADLINE_MS 120000 /* a statement takes its time */
+#define CLOCK_SLACK_MS 2	   /* both ends of the measure are cut to whole milliseconds */
 
 /* A holder may start within lease_ms of sending begin, plus what it waited for another's outcome.
  */
@@ -107,6 +109,14 @@ say_replay(const struct ask_answer *answer, struct buf *out)
 	free(by);
 }
 
+/* Of execute the result is all that a script wants; else it wants to know why there is none. */
+static const char *
+only_result(const struct ctl *ctl, int code)
+{
+	return !strcmp(ctl->verb, "execute") && (code == CTL_OK || code == CTL_REPLAY) ? "result"
+										       : NULL;
+}
+
 static void
 show_people(const struct ask_answer *answer, bool replay, const char *only)
 {
@@ -152,7 +162,8 @@ tell(const struct ctl *ctl, struct ask_answer *answer, const char *only)
 		raw = ask_raw(answer, answer->result, &len);
 		show_schema(ctl->verb, raw, len);
 	} else {
-		show_people(answer, code == CTL_REPLAY || code == CTL_REPLAY_FAILED, only);
+		show_people(answer, code == CTL_REPLAY || code == CTL_REPLAY_FAILED,
+		    only ? only : only_result(ctl, code));
 	}
 	return code;
 }
@@ -188,10 +199,10 @@ ctl_begin(struct ctl *ctl)
 	struct flag_set set = {0};
 	struct buf params = {0};
 	struct ask_answer answer = {0};
-	struct ask what = {.method = "begin", .opaque = "/result/result", .again = ASK_SENT};
+	struct ask what = {.method = ctl->verb, .opaque = "/result/result", .again = ASK_SENT};
 	struct uuid uuid = uuid_random();
 	char request[UUID_TEXT_BYTES], deadline[32], *why = NULL;
-	bool sent = false;
+	bool sent = false, execute = !strcmp(ctl->verb, "execute");
 	int code, err;
 
 	member_flags(&set, MEMBER_BEGIN);
@@ -201,6 +212,8 @@ ctl_begin(struct ctl *ctl)
 		return code;
 	if (!usage_deadline(ctl, &set, &what.deadline_ms))
 		return CTL_USAGE;
+	if (execute && !usage_given(&set, "deadline"))
+		what.deadline_ms = EXECUTE_DEADLINE_MS;
 	what.deadline_ms += patience_ms(&set);
 	tell_deadline(&set, what.deadline_ms, deadline);
 	uuid_text(&uuid, request);
@@ -209,7 +222,7 @@ ctl_begin(struct ctl *ctl)
 	code = member_params(&set, MEMBER_BEGIN, &params, &why);
 	if (code) {
 		show_failure(
-		    ctl, code, code == CTL_USAGE ? "usage" : "bad_input", "begin: %s", why);
+		    ctl, code, code == CTL_USAGE ? "usage" : "bad_input", "%s: %s", ctl->verb, why);
 		free(why);
 		goto out;
 	}
@@ -220,9 +233,11 @@ ctl_begin(struct ctl *ctl)
 	if (code == CTL_OK)
 		code = tell(ctl, &answer, usage_value(&set, "print"));
 	if (sent && (err || answer.error) && code == CTL_UNAVAILABLE && !ctl->json)
-		fprintf(stderr,
-		    "effectctl: no grant was told, though a claim may stand: do not run the call, "
-		    "begin again later\n");
+		fputs(execute
+			? "effectctl: it may have been executed: the same again tells\n"
+			: "effectctl: no grant was told, though a claim may stand: do not run "
+			  "the call, begin again later\n",
+		    stderr);
 out:
 	ask_answer_free(&answer);
 	buf_free(&params);

@@ -524,27 +524,6 @@ run_command(struct run *run)
 	return code;
 }
 
-/* What the command may pass on to whoever does the work. */
-static void
-set_environment(const struct effect_answer *answer)
-{
-	static const char *const names[][2] = {{"EFFECT_ID", "effect"}, {"EFFECT_KEY", "key"},
-	    {"EFFECT_PROVIDER_KEY", "provider_key"}};
-	int64_t attempt = effect_answer_int(answer, "attempt", 0);
-	char number[32];
-
-	/* those of a run around this one would be another effect's */
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		const char *value = effect_answer_text(answer, names[i][1]);
-
-		if (value ? setenv(names[i][0], value, 1) : unsetenv(names[i][0]))
-			alloc_out_of_memory();
-	}
-	snprintf(number, sizeof number, "%lld", (long long)attempt);
-	if (attempt ? setenv("EFFECT_ATTEMPT", number, 1) : unsetenv("EFFECT_ATTEMPT"))
-		alloc_out_of_memory();
-}
-
 static int
 go(struct run *run)
 {
@@ -561,7 +540,6 @@ go(struct run *run)
 	switch (kind) {
 	case EFFECT_RUN:
 	case EFFECT_PASS:
-		set_environment(run->answer);
 		return run_command(run);
 	case EFFECT_REPLAY:
 	case EFFECT_RESULT_GONE:

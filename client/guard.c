@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -239,6 +240,27 @@ lost_cb(struct effect_answer *grant, void *arg)
 		g->spec->lost();
 }
 
+/* What the command may pass on to whoever does the work. */
+static void
+set_environment(const struct effect_answer *answer)
+{
+	static const char *const names[][2] = {{"EFFECT_ID", "effect"}, {"EFFECT_KEY", "key"},
+	    {"EFFECT_PROVIDER_KEY", "provider_key"}};
+	int64_t attempt = effect_answer_int(answer, "attempt", 0);
+	char number[32];
+
+	/* those of a run around this one would be another effect's */
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *value = effect_answer_text(answer, names[i][1]);
+
+		if (value ? setenv(names[i][0], value, 1) : unsetenv(names[i][0]))
+			alloc_out_of_memory();
+	}
+	snprintf(number, sizeof number, "%lld", (long long)attempt);
+	if (attempt ? setenv("EFFECT_ATTEMPT", number, 1) : unsetenv("EFFECT_ATTEMPT"))
+		alloc_out_of_memory();
+}
+
 static void
 set_nonblocking(int fd)
 {
@@ -266,6 +288,7 @@ start(struct guard *g)
 		relay_start(&g->relay, out[0]);
 		what.out_fd = out[1];
 	}
+	set_environment(g->spec->grant);
 	g->pid = spawn(&what, &g->news_fd);
 	error = errno;
 	if (out[1] >= 0)

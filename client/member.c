@@ -37,10 +37,10 @@ member_verb(const char *verb)
 	static const struct {
 		const char *verb;
 		unsigned bit;
-	} table[] = {{"begin", MEMBER_BEGIN}, {"complete", MEMBER_COMPLETE},
-	    {"release", MEMBER_RELEASE}, {"unknown", MEMBER_UNKNOWN}, {"extend", MEMBER_EXTEND},
-	    {"key", MEMBER_KEY}, {"get", MEMBER_GET}, {"list", MEMBER_LIST},
-	    {"resolve", MEMBER_RESOLVE}};
+	} table[] = {{"begin", MEMBER_BEGIN}, {"execute", MEMBER_BEGIN},
+	    {"complete", MEMBER_COMPLETE}, {"release", MEMBER_RELEASE}, {"unknown", MEMBER_UNKNOWN},
+	    {"extend", MEMBER_EXTEND}, {"key", MEMBER_KEY}, {"get", MEMBER_GET},
+	    {"list", MEMBER_LIST}, {"resolve", MEMBER_RESOLVE}};
 
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
 		if (!strcmp(table[i].verb, verb))

@@ -339,9 +339,9 @@ show_decision_exit(const struct ask_answer *answer)
 	static const struct {
 		const char *decision;
 		enum ctl_exit code;
-	} table[] = {{"run", CTL_OK}, {"pass", CTL_OK}, {"replay", CTL_REPLAY}, {"busy", CTL_BUSY},
-	    {"mismatch", CTL_MISMATCH}, {"unknown", CTL_UNKNOWN}, {"escalated", CTL_UNKNOWN},
-	    {"exhausted", CTL_EXHAUSTED}, {"held", CTL_HELD}};
+	} table[] = {{"run", CTL_OK}, {"ran", CTL_OK}, {"pass", CTL_OK}, {"replay", CTL_REPLAY},
+	    {"busy", CTL_BUSY}, {"mismatch", CTL_MISMATCH}, {"unknown", CTL_UNKNOWN},
+	    {"escalated", CTL_UNKNOWN}, {"exhausted", CTL_EXHAUSTED}, {"held", CTL_HELD}};
 	char *decision = ask_text(answer, answer->result, "decision");
 	char *outcome = ask_text(answer, answer->result, "outcome");
 	enum ctl_exit code = CTL_BUG; /* a word that we do not know is no permission */

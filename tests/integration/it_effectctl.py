@@ -202,6 +202,37 @@ def strangers(cluster):
         like(daemon.ctl('status').stdout, 'rights +none', 'and status says so')
 
 
+def executes(cluster):
+    """A tool that is a statement: the daemon does it, and its result is what is printed."""
+    cluster.psql('create role clerk login', "select effect.allow('clerk', 'default')", 'create table paid (amount int)',
+                 'grant insert, select on paid to clerk')
+    tools = [{'name': 'pay', 'key': 'pay:{/order}', 'execute': {
+                 'query': "insert into paid select ($1::json ->> 'amount')::int returning json_build_object('paid', amount)", 'user': 'clerk'}},
+             {'name': 'refund', 'class': 'irreversible'}]
+    with Daemon(cluster, tools=tools) as daemon:
+        daemon.ready()
+
+        def execute(order, amount, *more):
+            return daemon.ctl('execute', '--tool', 'pay', '--args', json.dumps({'order': order, 'amount': amount}), *more)
+
+        out = execute(1, 5)
+        is_((out.returncode, out.stdout), (0, '{"paid" : 5}\n'), 'execute does it and prints its result')
+        out = execute(1, 5)
+        is_((out.returncode, out.stdout), (10, '{"paid" : 5}\n'), 'a repeat is 10, with the same result')
+        like(out.stderr, 'this is a replay, nothing was run', 'and says so')
+        is_(cluster.psql('select count(*) from paid'), '1', 'it was done once')
+        answer = json.loads(execute(2, 6, '--json').stdout)
+        is_((answer['schema'], answer['decision'], answer['result']), ('effectctl.execute/1', 'ran', {'paid': 6}), 'as JSON all that the daemon says')
+        is_(execute(3, 7, '--print', 'key').stdout, 'pay:3\n', 'or one member of it')
+        is_(execute(1, 6).returncode, 79, 'other args under the key are 79')
+        out = execute(4, 'much')
+        is_((out.returncode, out.stdout), (70, ''), 'a statement that fails is 70')
+        like(out.stderr, 'tool_failed(.*\n)*sqlstate: 22P02', 'with its SQLSTATE')
+        is_(execute(4, 8).returncode, 0, 'and may be asked for again')
+        is_(daemon.ctl('execute', '--tool', 'refund', '--key', 'x').returncode, 65, 'a tool without a statement is 65')
+        is_(daemon.ctl('begin', '--tool', 'pay', '--key', 'x').returncode, 65, 'so is begin of one that has one')
+
+
 def embedded():
     with Daemon('embedded') as daemon:
         daemon.ready()
@@ -221,6 +252,7 @@ with Cluster() as the_cluster:
         one_runs(the_daemon)
         outages(the_cluster, the_daemon)
     strangers(the_cluster)
+    executes(the_cluster)
     out = ctl('db', 'check', '--database', the_cluster.conninfo())
     is_(out.returncode, 0, 'in the end db check finds the books right')
     note(out.stdout)
