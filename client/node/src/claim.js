@@ -14,8 +14,9 @@ export class Claim {
   #leaseMs; // what the caller asked for; undefined: the policy's
   #from; // the lease is good for #spanMs from this instant
   #spanMs;
-  #controller = new AbortController(); // effect.signal
-  #stop = new AbortController(); // of extends
+  #controller; // of effect.signal, made when it is asked for
+  #aborted; // { reason } by which effect.signal is or will be aborted
+  #stop; // of extends
   #off; // the caller's signal is listened to no more
   #timer;
   #isOver = false;
@@ -26,23 +27,41 @@ export class Claim {
     this.#leaseMs = leaseMs;
     this.#from = sent;
     this.#spanMs = spanMs;
-    this.#off = signal && onAbort(signal, () => this.#controller.abort(signal.reason));
+    this.#off = signal && onAbort(signal, () => this.#abort(signal.reason));
+    const signalOf = () => this.#signal();
     this.effect = Object.freeze({
       id: grant.effect,
       key: grant.key,
       attempt: grant.attempt,
       providerKey: grant.provider_key,
-      signal: this.#controller.signal,
+      get signal() {
+        return signalOf();
+      },
       extend: (ms) => this.#extendNow(ms),
     });
-    this.#plan();
+    this.#plan(spanMs);
+  }
+
+  #signal() {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#aborted) {
+        this.#controller.abort(this.#aborted.reason);
+      }
+    }
+    return this.#controller.signal;
+  }
+
+  #abort(reason) {
+    this.#aborted ??= { reason };
+    this.#controller?.abort(reason);
   }
 
   /** fn is over. */
   end() {
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#stop.abort();
+    this.#stop?.abort();
     this.#off?.();
   }
 
@@ -50,8 +69,7 @@ export class Claim {
     return this.#spanMs - elapsedMs(this.#from);
   }
 
-  #plan() {
-    const left = this.#leftMs();
+  #plan(left = this.#leftMs()) {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(
       () => this.#keep(),
@@ -64,7 +82,7 @@ export class Claim {
     if (!this.#isOver) {
       clearTimeout(this.#timer);
       this.#isOver = true;
-      this.#controller.abort(
+      this.#abort(
         new Lost(`the claim on this call is lost: ${why}`, {
           effect: this.#grant.effect,
           key: this.#grant.key,
@@ -96,6 +114,7 @@ export class Claim {
    * good.
    */
   async #extend(leaseMs, timeoutMs) {
+    this.#stop ??= new AbortController();
     const params = encode({
       effect: this.#grant.effect,
       token: this.#grant.token,

@@ -22,9 +22,19 @@ export function nowMs() {
   return performance.now();
 }
 
-/** An instant, for elapsedMs(). */
+const INSTANT_KEEP_MS = 10;
+let last = { process: -Infinity, host: 0 };
+
+/**
+ * An instant, for elapsedMs(). The host's clock costs a few microseconds, so its value may be one
+ * of a moment ago: then too much seems to have gone by since, by so little.
+ */
 export function instant() {
-  return { process: performance.now(), host: uptime() * 1000 };
+  const now = performance.now();
+  if (now - last.process >= INSTANT_KEEP_MS) {
+    last = { process: now, host: uptime() * 1000 };
+  }
+  return { process: now, host: last.host };
 }
 
 /** How long ago that was, in milliseconds; never too little. */

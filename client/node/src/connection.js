@@ -26,6 +26,7 @@ class Open {
 export class Connection {
   #socket;
   #open = new Map(); // by id
+  #lines = []; // to be written at the end of this turn
   #pieces = []; // of a line whose end has not come
   #nPieces = 0; // bytes of them
   #lastId = 0;
@@ -61,8 +62,18 @@ export class Connection {
     this.#open.set(id, open);
     this.nBegins += open.isBegin;
     this.#hold();
-    this.#socket.write(line);
+    if (this.#lines.push(line) === 1) {
+      process.nextTick(() => this.#flush()); // with all that is sent in this turn
+    }
     return open;
+  }
+
+  #flush() {
+    const text = this.#lines.join('');
+    this.#lines = [];
+    if (!this.closed) {
+      this.#socket.write(text);
+    }
   }
 
   /** Its answer is still taken, but it keeps no process alive. */

@@ -39,7 +39,9 @@ function members(object) {
     .join(',')}}`;
 }
 
-/** complete's params as JSON; `value` is made JSON here. */
+/**
+ * complete's params as JSON; `value` is made JSON here. short(): the same with a result left out.
+ */
 export function completeParams({ effect, token, outcome }, value, { stringify, maxLine }) {
   const head = {
     effect: JSON.stringify(effect),
@@ -48,9 +50,9 @@ export function completeParams({ effect, token, outcome }, value, { stringify, m
   };
   const result = resultMember(value, stringify);
   const whole = members({ ...head, ...result });
-  const short =
+  const short = () =>
     result.result === undefined ? whole : members({ ...head, ...omitted(result.result) });
-  return { short, params: Buffer.byteLength(whole) + ENVELOPE_BYTES > maxLine ? short : whole };
+  return { short, params: Buffer.byteLength(whole) + ENVELOPE_BYTES > maxLine ? short() : whole };
 }
 
 /**
@@ -59,8 +61,8 @@ export function completeParams({ effect, token, outcome }, value, { stringify, m
  */
 export async function complete(core, { params, short }, timeoutMs) {
   const answer = await core.ask('complete', params, { timeoutMs });
-  const refused = answer.message.error?.data?.name === 'invalid_request' && params !== short;
-  return refused ? core.ask('complete', short, { timeoutMs }) : answer;
+  const isRefused = answer.message.error?.data?.name === 'invalid_request';
+  return isRefused && params !== short() ? core.ask('complete', short(), { timeoutMs }) : answer;
 }
 
 /** Throws NotRecorded or Conflict, each with the value, unless it is recorded. */

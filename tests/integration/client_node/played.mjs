@@ -35,7 +35,6 @@ export class Played {
   requests = []; // the same, read
   nConnections = 0;
   #sockets = new Set();
-  #heard = [];
 
   /**
    * `answer(request, tell, socket)`: tell(result) answers, tell(undefined, error) refuses; without
@@ -72,9 +71,7 @@ export class Played {
 
   /** Resolves when so many requests of this method have come. */
   async heard(method, n = 1) {
-    while (this.of(method).length < n) {
-      await new Promise((resolve) => this.#heard.push(resolve));
-    }
+    await until(() => this.of(method).length >= n, `${n} times ${method}`);
   }
 
   drop() {
@@ -111,13 +108,12 @@ export class Played {
       socket.write(`${JSON.stringify({ jsonrpc: '2.0', id: request.id, ...(error ? { error } : { result }) })}\n`);
     };
     this.answer(request, tell, socket);
-    this.#heard.splice(0).forEach((resolve) => resolve());
   }
 }
 
 /** Waits for a fact, a thing that is looked at again and again. */
 export async function until(fact, what) {
-  const last = Date.now() + 20000;
+  const last = Date.now() + 20000 * Number(process.env.EFFECTD_SLOW ?? 1);
   while (!(await fact())) {
     if (Date.now() > last) {
       throw new Error(`never: ${what}`);
