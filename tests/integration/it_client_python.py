@@ -17,7 +17,7 @@ import effectd
 TOOLS = [tool(), tool('by_args', key='by:{/order_id}:{/line}', ignore=['/memo']), tool('by_place', key='{run}:{step}'),
          tool('fails', on_error='failed'), tool('again', on_error='released'), {'name': 'reads', 'class': 'read'},
          tool('twins', business_key=['/order_id'], business_window='1h', on_business_duplicate='hold'),
-         tool('bounded', max_attempts=1)]
+         tool('bounded', max_attempts=1), tool('keyed', key='k:{/order_id}', provider_key_to='/options/key')]
 
 
 def error_of(call, *args, kind=BaseException, **kwargs):
@@ -269,6 +269,29 @@ def test_decisions(ledger):
     foreign.close()
 
 
+def test_provider_key(ledger):
+    """case 38"""
+    @ledger.tool('keyed')
+    def pay(order_id, options):
+        return [order_id, options]
+    given = {'key': 'made up by a model', 'note': [1]}
+    first = pay(1, given)
+    is_(first, [1, {'key': ledger.get(tool='keyed', key='k:1')['effect'], 'note': [1]}], 'provider_key_to: the args hold the effect\'s key')
+    is_(given['key'], 'made up by a model', 'in a copy of them')
+    is_(pay(1, {'key': 'another one', 'note': [1]}), first, 'what a model writes there is no part of the call')
+    is_(pay(2, {})[1], {'key': ledger.get(tool='keyed', key='k:2')['effect']}, 'a member that is missing is made')
+    is_(ledger.tool('keyed')(lambda **named: named)(order_id=3)['options'], {'key': ledger.get(tool='keyed', key='k:3')['effect']},
+        'with the objects on the way to it')
+    for number, options in enumerate(([], 'text', [1], None), 4):
+        error = error_of(pay, number, options)
+        is_((type(error), error.pointer), (effectd.InvalidParams, '/args/options/key'), f'{options!r} takes no key: nothing is called')
+        is_(ledger.get(tool='keyed', key=f'k:{number}')['state'], 'released', 'and the claim is given back')
+    error = error_of(ledger.tool('keyed')(lambda order_id: 1), 8)
+    is_((type(error), ledger.get(tool='keyed', key='k:8')['state']), (effectd.InvalidParams, 'released'), 'nor does a function without it')
+    seen = ledger.tool('keyed', args=lambda bound: {'order_id': bound['order']['id'], 'options': {}})(lambda order, *, effect: effect.key)
+    is_(seen({'id': 9}), 'k:9', 'a function whose args are made by a hook has the key from its claim')
+
+
 def test_places(ledger, relay):
     @ledger.tool('by_place')
     def step():
@@ -401,6 +424,7 @@ def main():
             test_values(ledger, daemon)
             test_blocks(ledger)
             test_decisions(ledger)
+            test_provider_key(ledger)
             test_places(ledger, relay)
             test_plain(ledger)
             test_lookup(ledger)

@@ -88,6 +88,10 @@ class Link:
         left = LATE_S if on_reply is None else max(0.0, step.until - _steps.now())
         pending.timer = self.hub.loop.call_later(left, self._over, pending)
         self._write()
+        try:
+            self._take_lines()
+        except OSError as error:
+            self.lost(str(error))
 
     def _write(self, data: bytes = b'') -> None:
         try:
@@ -104,11 +108,16 @@ class Link:
 
     def _readable(self) -> None:
         try:
-            for line in self.wire.receive():
-                if line:
-                    self._told(_sockets.parse(line))
+            self.wire.receive()
+            self._take_lines()
         except OSError as error:
             self.lost(str(error))
+
+    def _take_lines(self) -> None:
+        while self.wire.lines:
+            line = self.wire.lines.popleft()
+            if line:
+                self._told(_sockets.parse(line))
 
     def _told(self, message: Message) -> None:
         if message.id is None and self.pending:

@@ -6,10 +6,10 @@ has given up, goes on in the background.
 """
 from __future__ import annotations
 
+import collections
 import select
-import threading
 import time
-from typing import Any, List, Optional, TypeVar
+from typing import Any, Deque, Optional, TypeVar
 
 from . import _sockets, _steps
 from ._background import Background
@@ -31,32 +31,28 @@ class Pool:
         _sockets.after_fork(self)
 
     def renew(self) -> None:
-        self.lock = threading.Lock()
-        self.idle: List[Wire] = []
+        self.idle: Deque[Wire] = collections.deque()  # which needs no lock
 
     def take(self) -> Wire:
         """Raises OSError."""
         while True:
-            with self.lock:
-                wire = self.idle.pop() if self.idle else None
-            if wire is None:
+            try:
+                wire = self.idle.pop()
+            except IndexError:
                 return Wire(self.path())
             if wire.idle():
                 return wire
             wire.close()
 
     def give(self, wire: Wire) -> None:
-        with self.lock:
-            if len(self.idle) < IDLE_MAX:
-                self.idle.append(wire)
-                return
-        wire.close()
+        if len(self.idle) < IDLE_MAX:
+            self.idle.append(wire)
+        else:
+            wire.close()
 
     def close(self) -> None:
-        with self.lock:
-            idle, self.idle = self.idle, []
-        for wire in idle:
-            wire.close()
+        while self.idle:
+            self.idle.pop().close()
 
 
 class Caller:
@@ -66,37 +62,45 @@ class Caller:
         self.pool, self.background = pool, background
         self.wire: Optional[Wire] = None
         self.step: Optional[Step] = None
-        self.sent_at = 0.0
+        self.sent_at, self.sent = 0.0, False
 
     def drive(self, steps: Steps[T], late: Optional[Late] = None) -> T:
         """Runs the steps to their end. `late`: what to do about an answer that comes when this has
         given up (rule 3)."""
         reply: Optional[Reply] = None
+        self.step = None
         try:
             while True:
+                step = steps.send(reply)
+                self.sent = False
+                self.step = step
+                reply = self._do(step, late)
                 self.step = None
-                self.step = steps.send(reply)
-                reply = self._do(self.step, late)
         except StopIteration as end:
             value: T = end.value
             return value
-        except OSError:
-            raise
         except BaseException:
-            if late is not None and isinstance(self.step, Send):
+            if late is not None:
                 self._leave(self.step, late)
             raise
 
     def leave(self, steps: Steps[Any]) -> bool:
         """The thread was interrupted in drive(): the steps go on in the background from where they
-        are. False if they cannot."""
-        wire, self.wire = self.wire, None
-        if self.step is None:
-            if wire is not None:
-                wire.close()
+        are. False if that is not known."""
+        step, self.step = self.step, None
+        if step is None:
             return False
-        self.background.take_over(steps, self.step, wire, self.sent_at)
+        wire = self._whole_wire()
+        self.background.take_over(steps, step, wire, self.sent_at)
         return True
+
+    def _whole_wire(self) -> Optional[Wire]:
+        """The connection, if the line has been sent on it and nothing that came was lost."""
+        wire, self.wire = self.wire, None
+        if wire is not None and (wire.torn or not self.sent):
+            wire.close()
+            return None
+        return wire
 
     def end(self, clean: bool = True) -> None:
         """The call is over. `clean`: no claim is bound to the connection any more."""
@@ -124,18 +128,20 @@ class Caller:
             return Reply(None, self.sent_at, 'the daemon did not answer in time')
         return Reply(message, self.sent_at)
 
-    def _leave(self, step: Send, late: Optional[Late]) -> None:
+    def _leave(self, step: Optional[Step], late: Optional[Late]) -> None:
         """An answer may still come, and nobody waits here for it."""
-        wire, self.wire = self.wire, None
-        if wire is not None and late is not None:
+        wire = self._whole_wire()
+        if wire is not None and late is not None and isinstance(step, Send):
             self.background.adopt(wire, step, self.sent_at, late)
         elif wire is not None:
             wire.close()
 
-    @staticmethod
-    def _exchange(wire: Wire, step: Send) -> Optional[Message]:
-        """None when the time is over. Raises OSError."""
+    def _exchange(self, wire: Wire, step: Send) -> Optional[Message]:
+        """None when the time is over. Raises OSError. The answer stays in wire.lines until the next
+        line is sent, for whoever takes over."""
+        wire.lines.clear()
         sent = wire.send(step.line)
+        self.sent = True
         while True:
             left = step.until - _steps.now()
             events = select.POLLIN if sent else select.POLLIN | select.POLLOUT
@@ -145,7 +151,8 @@ class Caller:
                 continue
             if not sent:
                 sent = wire.send()
-            for line in wire.receive():
+            wire.receive()
+            for line in wire.lines:
                 message = _sockets.parse(line) if line else None
                 if message is not None and _sockets.is_for(message, step):
                     return message

@@ -7,11 +7,12 @@ of the child's runs. What else has to be made anew there registers itself by aft
 """
 from __future__ import annotations
 
+import collections
 import os
 import select
 import socket
 import weakref
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Deque, Optional
 
 from . import _json, _steps
 
@@ -32,6 +33,8 @@ class Wire:
         self.input = bytearray()
         self.searched = 0
         self.output = bytearray()
+        self.lines: Deque[bytes] = collections.deque()  # whole ones that nobody has taken yet
+        self.torn = False  # it was interrupted so that bytes may be lost: no more use
         try:
             self.sock.connect(path)
         except BaseException:
@@ -41,37 +44,41 @@ class Wire:
 
     def send(self, data: bytes = b'') -> bool:
         """Sends it and what was left before; whether all of it has gone. Raises OSError."""
+        self.torn = True
         self.output += data
-        while self.output:
-            try:
+        gone = False
+        try:
+            while self.output:
                 n = self.sock.send(self.output, socket.MSG_NOSIGNAL)
-            except BlockingIOError:
-                return False
-            del self.output[:n]
-        return True
+                del self.output[:n]
+            gone = True
+        except BlockingIOError:
+            pass
+        self.torn = False
+        return gone
 
-    def receive(self) -> List[bytes]:
-        """The whole lines that have come. Raises OSError, ConnectionError at the end of the
-        stream."""
+    def receive(self) -> None:
+        """Adds the whole lines that have come to `lines`. Raises OSError, ConnectionError at the
+        end of the stream."""
+        self.torn = True
         try:
             data = self.sock.recv(RECEIVE_BYTES)
         except BlockingIOError:
-            return []
+            self.torn = False
+            return
         if not data:
             raise ConnectionError('the daemon closed the connection')
         self.input += data
         if len(self.input) > LINE_BYTES_MAX:
             raise ConnectionError('a line of the daemon does not end')
-        lines = []
-        end = self.input.find(b'\n', self.searched)
-        start = 0
+        start, end = 0, self.input.find(b'\n', self.searched)
         while end >= 0:
-            lines.append(bytes(self.input[start:end]))
+            self.lines.append(bytes(self.input[start:end]))
             start = end + 1
             end = self.input.find(b'\n', start)
         del self.input[:start]
         self.searched = len(self.input)
-        return lines
+        self.torn = False
 
     def idle(self) -> bool:
         """Nothing to read: neither an answer that nobody waits for, nor the end of the stream."""

@@ -9,9 +9,21 @@ import dataclasses
 import functools
 import inspect
 import types
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple, Type, TypeVar, Union, cast
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    Mapping,
+    Optional,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+    cast,
+)
 
-from . import _grant, context, errors
+from . import _grant, _pointer, context, errors
 from ._grant import Call, Options
 
 F = TypeVar('F', bound=Callable[..., Any])
@@ -58,7 +70,7 @@ class Tool:
         key = (
             self.key if self.key is None or isinstance(self.key, str) else self.key(*args, **kwargs)
         )
-        bound = self.bind(args, kwargs)
+        bound = self.named(self.bind(args, kwargs))
         given = bound if self.args is None else self.args(bound)
         _grant.check_args(given, self.name)
         return Call(
@@ -70,32 +82,71 @@ class Tool:
             **{**context.current(), **self.place},
         )
 
-    def bind(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict[str, Any]:
-        """The arguments by name, defaults included; without self or cls, and without the claim.
-        *args come as a list under their name, **kwargs each under its own."""
-        signature = signature_of(self.fn)
-        wants_claim = self.wants_claim()
-        if wants_claim and CLAIM in kwargs:
-            raise TypeError(f'{self.name}: "{CLAIM}" is given by the guard')
-        bound = signature.bind(*args, **kwargs, **({CLAIM: None} if wants_claim else {}))
+    def bind(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> inspect.BoundArguments:
+        """The arguments with their defaults, and None for the claim."""
+        if self.wants_claim():
+            if CLAIM in kwargs:
+                raise TypeError(f'{self.name}: "{CLAIM}" is given by the guard')
+            kwargs = {**kwargs, CLAIM: None}
+        bound = signature_of(self.fn).bind(*args, **kwargs)
         bound.apply_defaults()
+        return bound
+
+    def parameters(self) -> Iterator[inspect.Parameter]:
+        """Those that are args of the call: without self or cls, and without the claim."""
+        for number, parameter in enumerate(signature_of(self.fn).parameters.values()):
+            of_guard = parameter.name == CLAIM and self.wants_claim()
+            if not of_guard and (number > 0 or parameter.name not in ('self', 'cls')):
+                yield parameter
+
+    def named(self, bound: inspect.BoundArguments) -> Dict[str, Any]:
+        """The args: arguments by name. *args come as a list under their name, **kwargs each under
+        its own."""
         named: Dict[str, Any] = {}
-        for number, (name, parameter) in enumerate(signature.parameters.items()):
-            value = bound.arguments[name]
-            if (number == 0 and name in ('self', 'cls')) or (wants_claim and name == CLAIM):
-                continue
+        for parameter in self.parameters():
+            value = bound.arguments[parameter.name]
             if parameter.kind == parameter.VAR_KEYWORD:
                 twice = named.keys() & value.keys()
                 if twice:
                     raise errors.invalid(f'/args/{min(twice)}', 'is given twice', self.name)
                 named.update(value)
+            elif parameter.kind == parameter.VAR_POSITIONAL:
+                named[parameter.name] = list(value)
             else:
-                named[name] = list(value) if parameter.kind == parameter.VAR_POSITIONAL else value
+                named[parameter.name] = value
         return named
 
-    def run_fn(self, claim: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-        """The call itself."""
-        return self.fn(*args, **kwargs, **({CLAIM: claim} if self.wants_claim() else {}))
+    def rename(self, named: Dict[str, Any], bound: inspect.BoundArguments) -> None:
+        """named() the other way round. Raises ValueError for a name that is no parameter."""
+        rest = dict(named)
+        for parameter in self.parameters():
+            if parameter.kind == parameter.VAR_KEYWORD:
+                bound.arguments[parameter.name], rest = rest, {}
+            elif parameter.kind == parameter.VAR_POSITIONAL:
+                bound.arguments[parameter.name] = tuple(rest.pop(parameter.name))
+            else:
+                bound.arguments[parameter.name] = rest.pop(parameter.name)
+        if rest:
+            raise ValueError(f'the function has no parameter "{min(rest)}"')
+
+    def prepare(
+        self, claim: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]
+    ) -> Callable[[], Any]:
+        """The call itself, with the claim, and with the provider's key where the policy wants it
+        among the args (`provider_key_to`). Raises InvalidParams where it cannot be put there."""
+        place = claim.answer.get('provider_key_to')
+        if place is None or self.args is not None:
+            claims = {CLAIM: claim} if self.wants_claim() else {}
+            return functools.partial(self.fn, *args, **kwargs, **claims)
+        bound = self.bind(args, kwargs)
+        try:
+            self.rename(_pointer.put(self.named(bound), place, claim.provider_key), bound)
+        except ValueError as error:
+            why = f'is where the policy puts the provider\'s key: {error}'
+            raise errors.invalid(f'/args{place}', why, self.name) from error
+        if self.wants_claim():
+            bound.arguments[CLAIM] = claim
+        return functools.partial(self.fn, *bound.args, **bound.kwargs)
 
     def refuse_unfinished(self, value: Any) -> None:
         """Raises TypeError for a value whose work is still to be done."""

@@ -311,7 +311,12 @@ class AsyncLedger:
             if claim._outcome is not None:
                 return claim._outcome
             try:
-                value = await tool.run_fn(claim, args, kwargs)
+                fn = tool.prepare(claim, args, kwargs)
+            except errors.InvalidParams as error:
+                await claim._ended(errors.NotSent(str(error)))
+                raise
+            try:
+                value = await fn()
                 tool.refuse_unfinished(value)
             except BaseException as error:
                 await claim._ended(error)

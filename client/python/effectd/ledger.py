@@ -35,7 +35,7 @@ from ._grant import Call, Grant, Options, Outcome
 from ._keeper import Keeper
 from ._mux import Late
 from ._pool import Caller, Pool
-from ._steps import Steps
+from ._steps import Answer, Steps
 
 if TYPE_CHECKING:
     from .aio import AsyncLedger
@@ -128,8 +128,9 @@ class Claim(ClaimBase):
         """Returns when the call is to be made (a fresh claim, or `pass`), or is a replay. Raises
         all else."""
         call, clean = self._call, False
+        late = functools.partial(_grant.released_late, call)
+        answer: Optional[Answer] = None
         try:
-            late = functools.partial(_grant.released_late, call)
             try:
                 answer = self._caller.drive(call.begin(), late)
             except errors.EffectError:
@@ -147,6 +148,13 @@ class Claim(ClaimBase):
                 self._ledger._keeper.add(found)
             else:
                 self._outcome = found
+        except errors.EffectError:
+            raise
+        except BaseException:
+            steps = late(answer) if answer is not None and self._grant is None else None
+            if steps is not None:
+                self._ledger._background.spawn(steps)
+            raise
         finally:
             if self._grant is None:
                 self._caller.end(clean)
@@ -365,7 +373,12 @@ class Ledger:
             if claim._outcome is not None:
                 return claim._outcome
             try:
-                value = tool.run_fn(claim, args, kwargs)
+                fn = tool.prepare(claim, args, kwargs)
+            except errors.InvalidParams as error:
+                claim._ended(errors.NotSent(str(error)))
+                raise
+            try:
+                value = fn()
                 tool.refuse_unfinished(value)
             except BaseException as error:
                 claim._ended(error)
