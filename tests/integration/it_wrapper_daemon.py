@@ -2,10 +2,13 @@
 """Wrappers of every language and what happens around them: daemons and ledgers that go away between begin and complete, wires that are cut
 at a byte, wrappers that stand still past their lease or are killed at once while their call runs on, and the repeats of agent frameworks.
 Whatever happens, fn is called once for what is one effect. Sections K6 and K12, the client's half."""
+import concurrent.futures
 import os
 import random
+import select
 import signal
 import sys
+import threading
 
 from clients import *
 from harness import *
@@ -30,6 +33,7 @@ TOOLS += [PROBE.policy('asked', escalate_after='1h'), PROBE.policy('long', lease
 CONFIG = {'log_calls': False, 'sweep_interval': '50ms'}
 STEP = rounds_of(197, 7)
 N_LANES = 4
+N_KEYS, N_KILLS = rounds_of(8, 60), 2
 PATIENT = {'begin_timeout_ms': int(30000 * SLOW), 'complete_timeout_ms': int(60000 * SLOW)}
 
 
@@ -249,6 +253,61 @@ def dispatched_twice(daemon, language, test):
 
 
 seed()
+def one_of_all(daemon):
+    """One key and a client of every language, thrice, at once: one makes the call, and all have its result."""
+    for at in range(rounds_of(2, 20)):
+        clients = [client for _ in range(3) for client in with_all(daemon)]
+        random.shuffle(clients)
+        for client in clients:
+            client.ask(tool='t', key=f'one of all {at}', fn={'value': at}, options={'wait_ms': 30000})
+        told = [client.told() for client in clients]
+        is_(([t.get('value') for t in told], sum(client.performed for client in clients), sorted(map(kind_of, told))),
+            ([at] * len(told), 1, ['replay'] * (len(told) - 1) + ['value']), f'{len(clients)} clients of every language want one effect at once: it is made once, and all have its result')
+        leave(clients)
+
+
+def at_any_moment(daemon):
+    """Wrappers are killed at any moment, a daemon under them, and others take over until somebody has a result."""
+    wrong, lock = [], threading.Lock()
+
+    def until_done(key, chance):
+        clients = []
+        while True:
+            client = Client(chance.choice(list(LANGUAGES)), daemon.socket)
+            client.ask(tool='asked', key=key, hold=chance.random() < 0.5, options={'wait_ms': 20000, **PATIENT})
+            clients.append(client)
+            if len(clients) <= N_KILLS:
+                pause(chance.uniform(0, 0.3))
+                client.kill()
+                continue
+            told = client.go().told()
+            if kind_of(told) in ('value', 'replay'):
+                break
+        leave(clients)
+        performed = sum(client.performed for client in clients)
+        with lock:
+            if performed != 1:
+                wrong.append((key, performed, [client.language for client in clients], told))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        ends = [pool.submit(until_done, f'any moment {n}', random.Random(random.random())) for n in range(N_KEYS)]
+        pause(random.uniform(0.5, 2))
+        daemon.kill()
+        daemon.start()
+        for end in ends:
+            end.result()
+    is_(wrong, [], f'{N_KEYS} effects, {N_KILLS} wrappers of each killed at any moment, and a daemon under them: each is made once')
+
+
+def pause(seconds):
+    select.select([], [], [], seconds)
+
+
+def leave(clients):
+    for client in clients:
+        client.__exit__()
+
+
 SCENARIOS = [*map(cut_wire, range(N_LANES)), stopped, killed, superstep, fallback, siblings, dispatched_twice]
 
 with Cluster() as the_cluster:
@@ -259,6 +318,8 @@ with Cluster() as the_cluster:
             daemon_goes(the_daemon, the_how)
         begun_and_gone(the_daemon)
         ledger_goes(the_daemon, the_cluster)
+        one_of_all(the_daemon)
+        at_any_moment(the_daemon)
     cut_ledger(the_cluster)
     is_(the_cluster.invariants(), [], 'no invariant is broken')
 done()

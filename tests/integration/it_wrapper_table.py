@@ -4,7 +4,7 @@ Python (blocking and asyncio) and Node. And the table's own test: a client that 
 import concurrent.futures
 import sys
 
-from clients import ARGS, drivers, vectors
+from clients import drivers, vectors
 from harness import *
 
 sys.path.insert(0, vectors())
@@ -33,7 +33,7 @@ def with_fault(table, fault, words):
 def main():
     """Everything at once: most of it is waiting."""
     chance, table = seed(), wrapper.Table()
-    clients = [*drivers(), ('the small client', SMALL, ARGS)]
+    clients = [*drivers(), ('the small client', SMALL, ())]
     with concurrent.futures.ThreadPoolExecutor(8) as runs, concurrent.futures.ThreadPoolExecutor(8) as faults:
         whole = [runs.submit(wrapper.Run, table, command, 4, EVERY, chance, cannot=cannot) for _, command, cannot in clients]
         found = {fault: faults.submit(with_fault, table, fault, words) for fault, words in bad_driver.FAULTS.items()}

@@ -34,7 +34,8 @@ FAULTS = {
     'no-bind': 'is made once and its value recorded', 'no-wait': 'unless told otherwise', 'unknown-once': 'the answer to unknown is lost', 'one-read': 'in pieces',
     'garbage-is-fatal': 'a line that is no JSON', 'stale-connection': 'closed between two calls', 'gives-up-early': 'begin_timeout is on top',
     'for-ever': 'nobody answers until', 'advice-hidden': 'mismatch is no run', 'result-of-another': 'comes twice', 'release-once': 'the answer to release is lost',
-    'gives-up-slowly': 'is over for its caller', 'raw-reason': 'too long for a reason', 'lost-on-cancel': 'result is on its way', 'refused-again': 'refuses is not recorded',
+    'gives-up-slowly': 'is over for its caller', 'key-of-the-model': 'whatever stood there', 'no-place-is-fine': 'cannot be put into the args',
+    'raw-reason': 'too long for a reason', 'lost-on-cancel': 'result is on its way', 'refused-again': 'refuses is not recorded',
 }
 on = set()
 RETRYABLE = ('unavailable', 'internal', 'overloaded')
@@ -134,6 +135,26 @@ def member(text, name):
         if found == name:
             return text[start:at]
         at = text.index('"', at)
+
+
+def placed(args, grant):
+    """The args with the provider's key where the policy says; ValueError where it has no place."""
+    if 'provider_key_to' not in grant or 'key-of-the-model' in on:
+        return args
+    at = args = json.loads(json.dumps(args))
+    names = [name.replace('~1', '/').replace('~0', '~') for name in grant['provider_key_to'].split('/')[1:]]
+    for n, name in enumerate(names):
+        if isinstance(at, list) and (not name.isdigit() or int(name) >= len(at)) or not isinstance(at, (list, dict)):
+            if 'no-place-is-fine' in on:
+                return args
+            raise ValueError
+        name = int(name) if isinstance(at, list) else name
+        if n == len(names) - 1:
+            at[name] = grant['provider_key']
+        elif isinstance(at, dict):
+            at.setdefault(name, {})
+        at = at[name]
+    return args
 
 
 def error_name(answer):
@@ -265,6 +286,11 @@ class Call:
             if 'late-keeps-the-claim' not in on:
                 self.report('release', grant, reason='the lease was over before the call')
             raise Told('Late')
+        try:
+            self.args = placed(self.order['params'].get('args', {}), grant)
+        except ValueError:
+            self.report('release', grant, reason='no place for the provider\'s key')
+            raise Told('InvalidParams', pointer=grant['provider_key_to']) from None
         done = threading.Event()
         keeper = threading.Thread(target=self.keep, args=(grant, sent_s + lease_s, done), daemon=True)
         keeper.start()
@@ -298,8 +324,9 @@ class Call:
     def fn(self, grant):
         """(what it came to, the value, the text)"""
         fn = self.order['fn']
+        line = {'attempt': grant['attempt'], 'provider_key': grant['provider_key'], 'args': self.args} if grant else {}
         with open(self.order['calls'], 'a', encoding='ascii') as calls:
-            calls.write(json.dumps({'attempt': grant['attempt'], 'provider_key': grant['provider_key']} if grant else {}) + '\n')
+            calls.write(json.dumps(line) + '\n')
         while 'until_file' in fn and not os.path.exists(fn['until_file']) or fn.get('until') == 'lost' and not self.lost.is_set():
             if self.given_up.is_set():
                 break
