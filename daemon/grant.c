@@ -389,6 +389,15 @@ grant_forget(const struct uuid *effect, const struct uuid *token)
 		forget(g);
 }
 
+void
+grant_unbind(const struct uuid *effect, const struct uuid *token)
+{
+	struct grant *g = find_effect(effect, token);
+
+	if (g)
+		unbind(g);
+}
+
 struct tool_policy *
 grant_policy(const struct uuid *effect, const struct uuid *token)
 {

@@ -71,6 +71,9 @@ struct tool_policy *grant_policy(const struct uuid *effect, const struct uuid *t
 
 /* Bound claims: the connection that holds the claim now (0 = none); a re-grant moves it. */
 void grant_bind(struct grant *g, uint64_t connection);
+/* Its row is pending no more, though the grant may still be spoken of: its connection no longer
+ * stands for it. Safe with ids that are not known. */
+void grant_unbind(const struct uuid *effect, const struct uuid *token);
 /* Is any claim bound to it? A half-closed connection then stays open. */
 bool grant_has_bound(uint64_t connection);
 /*

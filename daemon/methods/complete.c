@@ -154,10 +154,12 @@ complete_settled(struct complete *c, const struct batch_row *row)
 {
 	const char *state = batch_text(row, COMPLETE_STATE, NULL);
 
-	if (state && (strcmp(state, "done") == 0 || strcmp(state, "released") == 0))
+	if (state && (strcmp(state, "done") == 0 || strcmp(state, "released") == 0)) {
 		grant_forget(&c->effect, &c->token);
-	else
+	} else {
+		grant_unbind(&c->effect, &c->token);
 		due_now();
+	}
 	waiting_wake(&c->effect);
 }
 

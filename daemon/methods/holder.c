@@ -15,6 +15,7 @@
 #include "waiting.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct holder_params {
 	struct param_uuid effect, token;
@@ -59,6 +60,14 @@ holder_reply(struct holder *h, const struct batch_row *row)
 	call_reply(&h->call, &line, NULL);
 }
 
+static bool
+holder_is_pending(const struct batch_row *row)
+{
+	const char *state = batch_text(row, HOLDER_STATE, NULL);
+
+	return state && strcmp(state, "pending") == 0;
+}
+
 static void
 holder_row(struct call *c, const struct batch_row *row)
 {
@@ -71,6 +80,8 @@ holder_row(struct call *c, const struct batch_row *row)
 			h->method->count(row);
 		if (h->method->settles)
 			grant_forget(&h->effect, &h->token);
+		else if (!holder_is_pending(row))
+			grant_unbind(&h->effect, &h->token);
 		if (h->method->wakes)
 			waiting_wake(&h->effect);
 		if (h->method->makes_due)

@@ -81,6 +81,13 @@ def bound(daemon, provider):
     wait_until(lambda: state_of(conn, run['effect']) == 'unknown', 10)
     is_(kinds(conn, run['effect'])[0], 'closed', 'the close after it is one')
 
+    a = daemon.connect()
+    run = a.call('begin', tool='pay', key='half, and said', bind=True)
+    a.call('unknown', effect=run['effect'], token=run['token'])
+    a.half_close()
+    is_(a.recv_line(), b'', 'a half-closed connection whose holder said unknown stands for nothing, and is closed')
+    is_(kinds(conn, run['effect']).count('closed'), 0, 'and that is no close of the claim')
+
     a, b = daemon.connect(), daemon.connect()
     ask = {'tool': 'pay', 'key': 'moved', 'request': request_id(), 'bind': True}
     a.send('begin', ask)

@@ -303,6 +303,23 @@ START_TEST(closing_a_connection_tells_each_of_its_claims_once)
 	ck_assert_uint_eq(n_closed, 2);
 	ck_assert(!grant_has_bound(5));
 	ck_assert(grant_has_bound(6));
+
+}
+END_TEST
+
+START_TEST(a_claim_that_is_over_binds_no_connection_and_may_still_be_spoken_of)
+{
+	struct grant *g = granted(7, 8, 9);
+	struct uuid token = id(8), other = id(9);
+
+	grant_bind(g, 6);
+	grant_unbind(grant_effect(g), &other);
+	ck_assert(grant_has_bound(6));
+	grant_unbind(grant_effect(g), &token);
+	ck_assert(!grant_has_bound(6));
+	ck_assert_ptr_nonnull(grant_policy(grant_effect(g), &token));
+	grant_each_bound(6, closed_cb, &n_closed);
+	ck_assert_uint_eq(n_closed, 0);
 }
 END_TEST
 
@@ -403,6 +420,7 @@ main(void)
 	tcase_add_test(tc, more_grants_than_buckets_are_all_known);
 	tcase_add_test(tc, forgotten_grant_is_safe_to_speak_of);
 	tcase_add_test(tc, closing_a_connection_tells_each_of_its_claims_once);
+	tcase_add_test(tc, a_claim_that_is_over_binds_no_connection_and_may_still_be_spoken_of);
 	tcase_add_test(tc, lost_run_of_a_claim_that_its_close_ends_is_not_told_again);
 	tcase_add_test(tc, close_waits_for_the_words_before_it);
 	tcase_add_test(tc, close_is_of_no_use_after_the_word_that_settled);
