@@ -16,7 +16,7 @@ from harness import *
 __all__ = ['BOOK', 'Client', 'LANGUAGES', 'drivers', 'kind_of', 'play', 'vectors', 'with_all']
 
 END_S = 60
-ARGS = ('fn that gets them',)  # fn of these clients is given no args
+ARGS = ('fn that gets them',)  # of a client whose fn is given no args
 AT_ONCE = 10  # scenarios under way: nearly all of it is waiting
 BOOK = folder()  # what the fn's of all clients write
 
@@ -28,7 +28,7 @@ def vectors(*names):
 def drivers():
     """(language, command, words of the cases that are beyond it) of each driver."""
     python = [sys.executable, vectors('driver.py')]
-    return [('C', [program('tests/vectors/driver_c')], ARGS), ('Python', [*python, 'sync'], ARGS), ('asyncio', [*python, 'async'], ARGS),
+    return [('C', [program('tests/vectors/driver_c')], ARGS), ('Python', [*python, 'sync'], ()), ('asyncio', [*python, 'async'], ()),
             ('Node', ['node', vectors('driver.mjs')], ())]
 
 

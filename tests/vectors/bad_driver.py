@@ -290,7 +290,7 @@ class Call:
             self.args = placed(self.order['params'].get('args', {}), grant)
         except ValueError:
             self.report('release', grant, reason='no place for the provider\'s key')
-            raise Told('InvalidParams', pointer=grant['provider_key_to']) from None
+            raise Told('InvalidParams', pointer='/args' + grant['provider_key_to']) from None
         done = threading.Event()
         keeper = threading.Thread(target=self.keep, args=(grant, sent_s + lease_s, done), daemon=True)
         keeper.start()

@@ -54,13 +54,18 @@ class OneCall:
         assert not unknown, unknown
         args = params.get('args')
         more = {**seconds(options, wait='wait_ms'), **seconds(params, lease='lease_ms')}
-        fn = ledger.tool(params['tool'], key=params.get('key'), args=lambda _: args, **more)(fn)
+        if args is None:
+            more['args'] = lambda _: None
+        fn = ledger.tool(params['tool'], key=params.get('key'), **more)(fn)
         place = {name: params[name] for name in ('run', 'step', 'turn', 'call', 'again') if name in params}
         return effectd.override(fn, **place)
 
-    def note(self, claim):
+    def args(self):
+        return self.case['params'].get('args') or {}
+
+    def note(self, claim, args):
         """The line that says that fn was called."""
-        told = {'attempt': claim.attempt, 'provider_key': claim.provider_key}
+        told = {'attempt': claim.attempt, 'provider_key': claim.provider_key, 'args': args}
         line = json.dumps({name: value for name, value in told.items() if value is not None}) + '\n'
         out = os.open(self.case['calls'], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         os.write(out, line.encode())
@@ -108,8 +113,8 @@ class OneCall:
 # ---- sync -----------------------------------------------------------------------------------------------------------
 
 def call_sync(ledger, one):
-    def fn(*, effect):
-        one.note(effect)
+    def fn(*, effect, **args):
+        one.note(effect, args)
         if 'until_file' in one.fn:
             while not os.path.exists(one.fn['until_file']):
                 time.sleep(POLL_S)
@@ -140,7 +145,7 @@ def call_sync(ledger, one):
     if 'cancel_file' in one.case:
         watcher.start()
     try:
-        line = one.got(effectd.outcome(guarded))
+        line = one.got(effectd.outcome(guarded, **one.args()))
     except (Exception, KeyboardInterrupt) as error:
         line = one.error(error)
     one.ended = True
@@ -172,8 +177,8 @@ def run_sync(case):
 # ---- async ----------------------------------------------------------------------------------------------------------
 
 async def call_async(ledger, one):
-    async def fn(*, effect):
-        one.note(effect)
+    async def fn(*, effect, **args):
+        one.note(effect, args)
         while 'until_file' in one.fn and not os.path.exists(one.fn['until_file']):
             await asyncio.sleep(POLL_S)
         if one.fn.get('until') == 'lost':
@@ -193,7 +198,7 @@ async def call_async(ledger, one):
             await asyncio.sleep(POLL_S)
         task.cancel()
 
-    task = asyncio.ensure_future(effectd.outcome(one.guarded(ledger, fn)))
+    task = asyncio.ensure_future(effectd.outcome(one.guarded(ledger, fn), **one.args()))
     watcher = asyncio.ensure_future(cancel(task)) if 'cancel_file' in one.case else None
     try:
         line = one.got(await task)

@@ -94,7 +94,8 @@ function argsFor(grant, how, args) {
     return { args: withValueAt(args, String(pointer), grant.provider_key) };
   } catch (cause) {
     const why = `the provider's key has no place there: ${cause.message}`;
-    return { fault: new InvalidParams(`params/args: ${why}`, { cause, pointer, why }) };
+    const place = `/args${pointer}`; // as in the daemon's own InvalidParams
+    return { fault: new InvalidParams(`params${place}: ${why}`, { cause, pointer: place, why }) };
   }
 }
 
