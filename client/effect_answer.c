@@ -267,7 +267,7 @@ effect_answer_kind(const struct effect_answer *answer)
 }
 
 static const struct effect_member *
-member(const struct effect_answer *answer, const char *name)
+find_member(const struct effect_answer *answer, const char *name)
 {
 	for (size_t i = 0; answer && i < answer->n_members; i++)
 		if (strcmp(answer->members[i].name, name) == 0)
@@ -278,7 +278,7 @@ member(const struct effect_answer *answer, const char *name)
 const char *
 effect_answer_text(const struct effect_answer *answer, const char *name)
 {
-	const struct effect_member *m = member(answer, name);
+	const struct effect_member *m = find_member(answer, name);
 
 	return m ? m->text : NULL;
 }
@@ -286,7 +286,7 @@ effect_answer_text(const struct effect_answer *answer, const char *name)
 int64_t
 effect_answer_int(const struct effect_answer *answer, const char *name, int64_t fallback)
 {
-	const struct effect_member *m = member(answer, name);
+	const struct effect_member *m = find_member(answer, name);
 	int64_t value;
 
 	return m && effect_json_int(&m->raw, &value) ? value : fallback;
@@ -295,7 +295,7 @@ effect_answer_int(const struct effect_answer *answer, const char *name, int64_t 
 bool
 effect_answer_true(const struct effect_answer *answer, const char *name)
 {
-	const struct effect_member *m = member(answer, name);
+	const struct effect_member *m = find_member(answer, name);
 
 	return m && m->raw.type == EFFECT_JSON_TRUE;
 }
@@ -311,7 +311,7 @@ effect_answer_raw(const struct effect_answer *answer, const char *name, size_t *
 	if (!name) {
 		raw = &answer->whole;
 	} else {
-		m = member(answer, name);
+		m = find_member(answer, name);
 		if (!m)
 			return NULL;
 		raw = &m->raw;

@@ -81,15 +81,12 @@ flush(struct effect_ledger *ledger, int64_t timeout_ms, const size_t *n_left)
 static enum effect_kind
 wait_for(struct effect_ledger *ledger, struct wait *wait, struct effect_answer **ret_answer)
 {
-	ledger->n_blocking++;
-	while (!wait->done && !ledger->doomed) {
-		uint64_t epoch = ledger->epoch;
+	uint64_t epoch = ledger->epoch;
 
+	ledger->n_blocking++;
+	/* another epoch: we are a child now, or the ledger has ended */
+	while (!wait->done && !ledger->doomed && ledger->epoch == epoch)
 		turn(ledger, 60000);
-		if (ledger->epoch != epoch && !wait->done)
-			*wait =
-			    (struct wait){true, EFFECT_CANCELLED, NULL}; /* we are a child now */
-	}
 	ledger->n_blocking--;
 	effect_block_free_doomed(ledger);
 	if (!wait->done)

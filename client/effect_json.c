@@ -371,8 +371,11 @@ put_utf8(char *to, uint32_t c)
 static uint32_t
 four_digits(const char *p)
 {
-	return (uint32_t)(hex_digit(p[0]) << 12 | hex_digit(p[1]) << 8 | hex_digit(p[2]) << 4 |
-	    hex_digit(p[3]));
+	uint32_t value = 0;
+
+	for (int i = 0; i < 4; i++)
+		value = value << 4 | (uint32_t)hex_digit(p[i]);
+	return value;
 }
 
 /* \uXXXX at `p` (its first digit), with its other half if there is one. Returns what is behind it.
