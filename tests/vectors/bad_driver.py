@@ -86,6 +86,8 @@ class Connection:
                 if 'garbage-is-fatal' in on:
                     raise Told('Garbage') from None
                 raise ConnectionError from None
+            except RecursionError:
+                raise Told('ResultGone', 'deeper than Python can hold') from None
             if isinstance(answer, dict) and (answer.get('id') == id_ or {'any-id', 'result-of-another'} & on):
                 self.raw = line.decode()
                 return answer

@@ -35,7 +35,7 @@ KEPT = 40  # so many played daemons stay after their case, to hear what should n
 UUID = re.compile(r'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}', re.I)
 CALL = {'params', 'options', 'fn', 'cancel_file'}
 CASE = CALL | {'name', 'rule', 'more', 'at_once', 'daemon', 'extends', 'extends_least', 'calls', 'fn_args', 'caller'}
-ANSWER = {'answer', 'but', 'result_text', 'result_x', 'line', 'fault', 'cut_answer', 'pieces', 'before', 'twice', 'delay_ms', 'then'}
+ANSWER = {'answer', 'but', 'result_text', 'result_x', 'result_deep', 'line', 'fault', 'cut_answer', 'pieces', 'before', 'twice', 'delay_ms', 'then'}
 REQUEST = ANSWER | {'expect', 'with', 'has', 'lacks', 'reason_has', 'cut_request', 'times', 'not_before_ms', 'as', 'or_gone', 'even_after'}
 DOES = {'called': {'n'}, 'extended': {'n'}, 'told': {'within_ms'}, 'touch': {'file'}, 'answer': {'to'}, 'stop': set(), 'start': set(), 'close': set(), 'pause': {'ms'},
         'freeze': set(), 'thaw': set()}
@@ -78,10 +78,8 @@ class Table:
         assert 'answer' not in step or step['answer'] in self.answers, (case['name'], step['answer'])
         assert {'answer', 'line', 'fault', 'cut_request'} & set(step), (case['name'], step)
 
-    def line(self, step, id_):
-        """The bytes that answer a request of this id."""
-        if 'line' in step:
-            return (spell(step['line'], id_) + '\n').encode()
+    def answer(self, step):
+        """The answer's object, without its id, and what members are replaced in: its result, or its error's data."""
         answer = json.loads(json.dumps(self.answers[step['answer']]))
         what = answer.get('result', answer.get('error', {}).get('data'))
         for name, value in step.get('but', {}).items():
@@ -89,12 +87,24 @@ class Table:
                 what.pop(name, None)
             else:
                 what[name] = value
-        if 'result_text' in step:
+        return answer, what
+
+    def result(self, step):
+        """The members of what is told, {} of an error and of what stands there as a line."""
+        return self.answer(step)[0].get('result', {}) if 'line' not in step else {}
+
+    def line(self, step, id_):
+        """The bytes that answer a request of this id."""
+        if 'line' in step:
+            return (spell(step['line'], id_) + '\n').encode()
+        answer, what = self.answer(step)
+        result = step.get('result_text', '[' * step.get('result_deep', 0) + ']' * step.get('result_deep', 0))
+        if result:
             what['result'] = '$result'
         if 'result_x' in step:
             what['result'] = 'x' * step['result_x']
         text = json.dumps({'jsonrpc': '2.0', 'id': id_, **answer}, separators=(',', ':'), ensure_ascii=False)
-        return (text.replace('"$result"', step.get('result_text', ''), 1) + '\n').encode()
+        return (text.replace('"$result"', result, 1) + '\n').encode()
 
 
 def spell(line, id_):
@@ -134,6 +144,8 @@ class Driver:
         line, self.buffer = self.buffer.split(b'\n', 1)
         try:
             told = json.loads(line)
+        except RecursionError:
+            return {'got': 'something deep'}
         except ValueError:
             raise Wrong(f'the driver says {line[:300]!r}') from None
         if not isinstance(told, dict):
@@ -395,8 +407,8 @@ class Play:
             cut, self.size = self.at, len(line)
         before = ''.join(spell(text, request.id) + '\n' for text in step.get('before', [])).encode()
         if cut is None:
-            told = json.loads(line).get('result') if 'line' not in step else None
-            if isinstance(told, dict) and told.get('decision') == 'run' and 'token' in told:
+            told = self.table.result(step)
+            if told.get('decision') == 'run' and 'token' in told:
                 self.runs[told['token']] = told
         data = before + (line[:cut] if cut is not None else line * (2 if step.get('twice') else 1))
         self.played.write(request.conn, data, step.get('pieces'))

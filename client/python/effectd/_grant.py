@@ -158,7 +158,8 @@ class Grant:
     def __init__(self, call: Call, answer: Answer) -> None:
         told = answer.result
         self.call, self.told, self.number = call, told, next(_numbers)
-        self.effect, self.token = str(told['effect']), str(told['token'])
+        self.effect: str = told['effect']
+        self.token: str = told['token']
         lease: float = told['lease_ms'] / 1000
         asked = call.options.lease
         self.lease = lease if asked is None else asked
@@ -204,8 +205,9 @@ def understand(call: Call, answer: Answer) -> Union[Grant, Outcome[Any], None]:
     if (
         decision == 'run'
         and isinstance(told.get('lease_ms'), (int, float))
-        and 'effect' in told
-        and 'token' in told
+        and isinstance(told.get('waited_ms', 0), (int, float))
+        and isinstance(told.get('effect'), str)
+        and isinstance(told.get('token'), str)
     ):
         return Grant(call, answer)
     if decision == 'pass':
