@@ -387,7 +387,7 @@ replay(const struct run *run, enum effect_kind kind)
 	raw = effect_answer_raw(run->answer, "result", &len);
 	if (!raw || !recorded_read(raw, len, state && !strcmp(state, "redacted"), &copy))
 		return replay_foreign(run, raw, len, succeeded);
-	fwrite(copy.out.data, 1, copy.out.len, stdout);
+	show_out(&copy.out);
 	fflush(stdout);
 	if (!copy.has_out)
 		show_failure(
