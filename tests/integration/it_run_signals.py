@@ -3,6 +3,7 @@
 time-out ends it, a terminal goes on working, and when effectctl is killed its command is never started a second time."""
 import os
 import pty
+import random
 import re
 import select
 import signal
@@ -20,6 +21,15 @@ NOTES = ('for s in {signals}; do trap "echo $s >>$0.got" $s; done; echo $$ >$0.r
          'while ! [ -s $0.end ]; do sleep 0.02; done; read code <$0.end; echo ended; exit $code')
 
 
+def read(path):
+    """Whole lines, or nothing yet."""
+    try:
+        with open(path, encoding='ascii') as file:
+            return file.read()
+    except FileNotFoundError:
+        return ''
+
+
 class Run:
     """effectctl run in the background, with a command that notes its signals in files .got, .ready; end() ends that."""
 
@@ -32,11 +42,7 @@ class Run:
         self.process = subprocess.Popen(argv, text=True, **how)
 
     def read(self, what):
-        try:
-            with open(f'{self.base}.{what}', encoding='ascii') as file:
-                return file.read()
-        except FileNotFoundError:
-            return ''
+        return read(f'{self.base}.{what}')
 
     def ready(self):
         """The command runs; its pid."""
@@ -111,9 +117,7 @@ def before_the_start(daemon):
     holder = Run(daemon, 'held')
     holder.ready()
     waiter = Run(daemon, 'held', '--wait', '1h', name='waiter')
-    wait_until(lambda: daemon.connect().call('info')['open']['pending'] >= 1, 10)
-    with daemon.connect() as conn:
-        wait_until(lambda: waiter.process.poll() is None and waiting(conn), 10, 'the other one waits')
+    wait_until(lambda: connected(waiter.process.pid), 20, 'the other one asks')
     waiter.process.send_signal(signal.SIGTERM)
     code, out, err = waiter.wait()
     is_((code, out), (-signal.SIGTERM, ''), 'a signal ends the waiting')
@@ -122,8 +126,11 @@ def before_the_start(daemon):
     is_((holder.wait()[0], holder.state(), waiter.read('ready')), (0, 'done', ''), 'it does not touch whose claim it is')
 
 
-def waiting(conn):
-    return conn.call('info')['open']['pending'] > 0
+def connected(pid):
+    try:
+        return any(os.readlink(f'/proc/{pid}/fd/{fd}').startswith('socket:') for fd in os.listdir(f'/proc/{pid}/fd'))
+    except FileNotFoundError:
+        return False  # a descriptor that was closed meanwhile
 
 
 def killed(daemon):
@@ -141,6 +148,24 @@ def killed(daemon):
     wait_until(lambda: run.got() == ['ended'], 20, 'the command came to its end')
     again = Run(daemon, 'killed', '--wait', '0s', text='echo again >>$0.got')
     is_((again.wait()[0], run.got()), (76, ['ended']), 'nor after its end')
+
+
+def killed_at_any_moment(daemon):
+    """kill -9 somewhere between the question and the record; then again until it is settled or nobody may."""
+    twice, n_begun = [], 0
+    for n in range(rounds_of(20, 500)):
+        book = os.path.join(daemon.dir, f'book-{n}')
+        text = f'echo did >>{book}; exec sleep 0.01'
+        run = Run(daemon, f'moment-{n}', '--wait', '0s', text=text)
+        started, after_s = time.monotonic(), random.random() * 0.04 * SLOW
+        wait_until(lambda: time.monotonic() - started > after_s, 5)  # pylint: disable=cell-var-from-loop
+        run.process.kill()
+        run.wait()
+        n_begun += os.path.exists(book)
+        for _ in range(2):
+            Run(daemon, f'moment-{n}', '--wait', '0s', text=text).wait()
+        twice += [n] * (os.path.exists(book) and open(book, encoding='ascii').read().count('did') > 1)
+    is_(twice, [], f'killed at any moment ({n_begun} times after the command began), it is never run twice')
 
 
 def lost(daemon):
@@ -224,12 +249,22 @@ def on_a_terminal(daemon):
     ok(term.until('hello you\r\nstatus 0\r\n'), 'on a terminal the command reads and writes', term.seen)
     term.end()
 
-    count = os.path.join(daemon.dir, 'interrupts')
-    term = Terminal(f"trap : INT; {guard} once -- sh -c 'trap \"echo INT >>{count}\" INT; echo go; "
-                    f"while ! [ -s {count} ]; do sleep 0.02; done; sleep 0.2; wc -l <{count}; exit 9'; echo status $?")
-    ok(term.until('go\r\n'), 'a command on a terminal begins')
+    # effectctl stands still while the command gets its own Ctrl-C, so that one passed on would be seen as another
+    base = os.path.join(daemon.dir, 'interrupts')
+    term = Terminal(f"trap : INT; {guard} once -- sh -c '{NOTES}' {base}; echo status $?".replace('{signals}', 'INT USR1'))
+    pid = int(wait_until(lambda: read(base + '.ready'), 20, 'the command runs'))
+    with open(f'/proc/{pid}/stat', encoding='ascii') as stat:
+        guard_pid = int(stat.read().rsplit(')', 1)[1].split()[1])
+    os.kill(guard_pid, signal.SIGSTOP)
     term.type('\x03')
-    ok(term.until(r'(?s)\n(\^C)?1\r\n.*status 9\r\n'), 'Ctrl-C reaches it once, and effectctl waits for its end', term.seen)
+    wait_until(lambda: read(base + '.got') == 'INT\n', 20, 'Ctrl-C arrived')
+    os.kill(guard_pid, signal.SIGCONT)
+    os.kill(guard_pid, signal.SIGUSR1)
+    wait_until(lambda: read(base + '.got').endswith('USR1\n'), 20, 'USR1 arrived')
+    is_(read(base + '.got'), 'INT\nUSR1\n', 'Ctrl-C reaches the command once')
+    with open(base + '.end', 'w', encoding='ascii') as file:
+        file.write('9\n')
+    ok(term.until('status 9\r\n'), 'and effectctl waits for its end', term.seen)
     term.end()
 
     term = Terminal(f"set -m; {guard} stops -- sh -c 'echo go; read name; echo hello $name'; echo stopped $?; fg; echo status $?")
@@ -249,12 +284,14 @@ def on_a_terminal(daemon):
     is_(daemon.ctl('get', '--tool', 'deploy', '--key', 'dies', '--print', 'state').stdout.strip(), 'unknown', 'its effect is unknown')
 
 
+seed()
 with Cluster() as cluster, Daemon(cluster, tools=TOOLS) as daemon:
     daemon.ready()
     forwarded(daemon)
     died(daemon)
     before_the_start(daemon)
     killed(daemon)
+    killed_at_any_moment(daemon)
     lost(daemon)
     timed_out(daemon)
     on_a_terminal(daemon)
