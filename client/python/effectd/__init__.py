@@ -4,11 +4,11 @@
     ledger = effectd.Ledger()
 
     @ledger.tool('refund_order')
-    def refund(order_id: int, line: int, amount: str, *, effect: effectd.Claim):
-        return provider.refund(order_id, line, amount, idempotency_key=effect.provider_key)
+    def refund(order_id: int, amount: str, *, effect: effectd.Claim = effectd.GIVEN):
+        return provider.refund(order_id, amount, idempotency_key=effect.provider_key)
 
     with effectd.run('run-7', step=3):
-        refund(1042, 3, '12.50')        # made once, however often this line is run
+        refund(1042, '12.50')        # made once, however often this line is run
 
 The local daemon `effectd` derives the key, decides, and remembers; this package stands between its
 answer and the call. Threads use Ledger, tasks AsyncLedger. What is not run is an EffectError whose
@@ -17,7 +17,7 @@ text a model may read. README.md has more.
 from . import errors
 from ._claim import ClaimBase
 from ._grant import Outcome
-from ._tool import outcome, override
+from ._tool import GIVEN, outcome, override
 from .aio import AsyncClaim, AsyncLedger
 from .context import run
 from .errors import *  # noqa: F401,F403  # pylint: disable=wildcard-import,unused-wildcard-import
@@ -30,6 +30,7 @@ __all__ = [
     'AsyncLedger',
     'Claim',
     'ClaimBase',
+    'GIVEN',
     'INSTRUCTIONS',
     'Ledger',
     'LookupTool',

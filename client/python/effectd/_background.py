@@ -72,6 +72,9 @@ class Background:
                 self.wake[1].send(b'!')
         return timer
 
+    def call_soon(self, callback: Callable[..., Any], *args: Any) -> Timer:
+        return self.call_later(0, callback, *args)
+
     def adopt(self, wire: Wire, step: Send, sent_at: float, late: Late) -> None:
         """Waits for an answer that a caller has given up, for what `late` makes of it."""
         self.call_later(0, self.hub.adopt, wire, step, sent_at, late)

@@ -77,11 +77,7 @@ class Call:
             params.update(wait_ms=wait_ms, bind=True)
         elif wait_ms:
             params['wait_ms'] = wait_ms
-        check_args(self.args, self.tool)
-        try:
-            request = _steps.Request(method, params)
-        except _json.NO_JSON as error:
-            raise errors.invalid('', f'is no JSON: {error}', self.tool) from error
+        request = make_request(method, params, self.tool)
         try:
             answer = yield from _steps.ask(request, self.options.begin_timeout + self.options.wait)
         except errors.Unavailable as error:
@@ -96,16 +92,22 @@ def milliseconds(seconds: Optional[float]) -> Optional[int]:
     return None if seconds is None else round(seconds * 1000)
 
 
-def check_args(args: Optional[Mapping[str, Any]], tool: str) -> None:
+def make_request(method: str, params: Mapping[str, Any], tool: str) -> _steps.Request:
     """Raises InvalidParams, naming the argument that is no JSON."""
-    for name, value in (args or {}).items():
+    try:
+        return _steps.Request(method, params)
+    except _json.NO_JSON as error:
+        pointer, why, cause = '', 'is no JSON', error
+    args = params.get('args')
+    for name, value in args.items() if isinstance(args, Mapping) else ():
         try:
             _json.encode({name: value})
         except _json.NO_JSON as error:
             pointer = '/args/' + str(name).replace('~', '~0').replace('/', '~1')
-            raise errors.invalid(
-                pointer, f'is no JSON value ({error}): say by args= what stands for it', tool
-            ) from error
+            why, cause = 'is no JSON value', error
+            break
+    why = f'{why} ({cause}): say by args= what stands for it'
+    raise errors.invalid(pointer, why, tool) from cause
 
 
 class Outcome(Generic[T]):

@@ -27,8 +27,8 @@ def begin(options: Options, tool: str, params: Dict[str, Any]) -> Steps[Dict[str
         options, {'tool': tool, 'owner': options.owner, **params}, (*DERIVED_BY, 'call')
     )
     params.setdefault('request', _steps.make_request_id())
-    _grant.check_args(params.get('args'), tool)
-    answer = yield from _steps.plain('begin', params, options.begin_timeout + wait_of(params))
+    request = _grant.make_request('begin', params, tool)
+    answer = yield from _steps.plain(request, options.begin_timeout + wait_of(params))
     return answer.result
 
 
@@ -39,26 +39,24 @@ def wait_of(params: Mapping[str, Any]) -> float:
 
 def key(options: Options, tool: str, params: Dict[str, Any]) -> Steps[Dict[str, Any]]:
     params = _with_place(options, {'tool': tool, **params})
-    _grant.check_args(params.get('args'), tool)
-    answer = yield from _steps.plain('key', params, options.begin_timeout)
+    request = _grant.make_request('key', params, tool)
+    answer = yield from _steps.plain(request, options.begin_timeout)
     return answer.result
 
 
 def get(options: Options, effect: Optional[str], params: Dict[str, Any]) -> Steps[Dict[str, Any]]:
     if effect is not None:
-        asked = {'effect': effect, **params}
+        asked = {'effect': effect, **{n: v for n, v in params.items() if v is not None}}
     else:
         asked = _with_place(options, params, () if params.get('key') is not None else DERIVED_BY)
-    answer = yield from _steps.plain(
-        'get', {n: v for n, v in asked.items() if v is not None}, options.begin_timeout
-    )
+    request = _grant.make_request('get', asked, str(asked.get('tool')))
+    answer = yield from _steps.plain(request, options.begin_timeout)
     return answer.result
 
 
 def list_(options: Options, filters: Dict[str, Any]) -> Steps[Dict[str, Any]]:
-    answer = yield from _steps.plain(
-        'list', _with_place(options, filters, ()), options.begin_timeout
-    )
+    request = _steps.Request('list', _with_place(options, filters, ()))
+    answer = yield from _steps.plain(request, options.begin_timeout)
     return answer.result
 
 
@@ -68,9 +66,9 @@ def call(
     params = dict(params)
     if method in ('begin', 'execute'):  # so that asking again cannot claim twice
         params.setdefault('request', _steps.make_request_id())
-    answer = yield from _steps.plain(
-        method, params, options.begin_timeout + wait_of(params) if timeout is None else timeout
-    )
+    if timeout is None:
+        timeout = options.begin_timeout + wait_of(params)
+    answer = yield from _steps.plain(_steps.Request(method, params), timeout)
     return answer.result
 
 
@@ -100,7 +98,7 @@ def hold(
     if params.get('reason') is not None:
         params['reason'] = _steps.reason_of(params['reason'])
     told = {'effect': effect, 'token': token, **{n: v for n, v in params.items() if v is not None}}
-    answer = yield from _steps.plain(method, told, options.report_timeout)
+    answer = yield from _steps.plain(_steps.Request(method, told), options.report_timeout)
     return answer.result
 
 

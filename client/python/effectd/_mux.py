@@ -43,6 +43,9 @@ class Loop(Protocol):
     def remove_writer(self, fd: Any) -> Any:
         ...
 
+    def call_soon(self, callback: Callable[..., Any], *args: Any) -> Any:
+        ...
+
     def call_later(self, delay: float, callback: Callable[..., Any], *args: Any) -> Handle:
         ...
 
@@ -66,7 +69,7 @@ class Link:
     def __init__(self, hub: 'Hub', wire: Wire) -> None:
         self.hub, self.wire = hub, wire
         self.pending: Dict[int, _Pending] = {}
-        self.writing = False
+        self.writing = self.flushing = False
         self.private = False  # of one request that was begun elsewhere: closed with it
         hub.loop.add_reader(wire.sock, self._readable)
 
@@ -76,7 +79,15 @@ class Link:
         pending.timer = self.hub.loop.call_later(
             max(0.0, step.until - pending.sent_at), self._over, pending
         )
-        self._write(step.line)
+        # what is sent within one pass of the loop goes by one system call
+        self.wire.output += step.line
+        if not self.flushing:
+            self.flushing = True
+            self.hub.loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self.flushing = False
+        self._write()
 
     def adopt(
         self, step: Send, sent_at: float, on_reply: Optional[OnReply], late: Optional[Late]
@@ -93,9 +104,9 @@ class Link:
         except OSError as error:
             self.lost(str(error))
 
-    def _write(self, data: bytes = b'') -> None:
+    def _write(self) -> None:
         try:
-            sent = self.wire.send(data)
+            sent = self.wire.send()
         except OSError as error:
             self.lost(str(error))
             return

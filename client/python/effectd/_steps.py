@@ -136,9 +136,9 @@ def describe(error: BaseException) -> str:
     return reason_of(f'{kind}: {text}' if text else kind)
 
 
-def plain(method: str, params: Mapping[str, Any], timeout: float) -> Steps[Answer]:
+def plain(request: Request, timeout: float) -> Steps[Answer]:
     """Any method whose error is the caller's to see. Raises Refused by name."""
-    answer = yield from ask(Request(method, params), timeout)
+    answer = yield from ask(request, timeout)
     if answer.message.error is not None:
         raise errors.refused(answer.message.error)
     return answer

@@ -30,15 +30,14 @@ class AsyncClaim(ClaimBase):
     """`async with ledger.claim(...) as claim:`, or the parameter `effect` of a guarded function.
     See ClaimBase.
 
-    `lost`: an asyncio.Event, set when the lease is lost: stop if you can; what comes of the call is
-    reported all the same.
+    `lost`: an asyncio.Event (once the block is entered), set when the lease is lost: stop if you
+    can; what comes of the call is reported all the same.
     """
 
     def __init__(self, ledger: 'AsyncLedger', call: Call) -> None:
         super().__init__(call)
         self._ledger = ledger
         self._keeper: Optional[Keeper] = None
-        self.lost = asyncio.Event()
 
     async def extend(self, lease: Optional[float] = None) -> float:
         """A lease of so many seconds from now (the policy's by default; 1 to 3600), kept by itself
@@ -109,6 +108,7 @@ class AsyncClaim(ClaimBase):
         """Returns when the call is to be made (a fresh claim, or `pass`), or is a replay. Raises
         all else."""
         call = self._call
+        self.lost = asyncio.Event()
         answer: Answer = await self._ledger._drive(
             call.begin(), functools.partial(_grant.released_late, call)
         )
