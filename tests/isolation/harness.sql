@@ -44,6 +44,7 @@ begin
   perform set_config('iso.stop_at', case p_place
     when 'no row seen' then 'lock_of 0'       -- begin, between its look for a row and its insert
     when 'row seen' then 'forgotten 1'        -- begin, between its look at the row and its lock
+    when 'row seen here' then 'forgotten 0'   -- begin_here, the same
     when 'claim seen' then 'in_scope 0'       -- complete, probe_now: between its look at the row and its lock
     when 'rows locked' then 'forgotten 0'     -- retain, between the locks it takes and its deletes
     when 'tool looked for' then 'lock_of_business 0' -- begin_guarded, between its look for the policy and what it judges
@@ -147,6 +148,30 @@ create function iso.turn() returns text
 language sql as $$
   select coalesce(string_agg(format('turn %s: %s grants, %s asks, %s refused', turn, grants, asks, refused), '; ' order by turn), 'no turn')
   from effect.turn
+$$;
+
+-- begin_here and complete_here of whoever has this name. Not of a tool with a business key: iso.plain() makes it one without.
+create function iso.plain() returns text
+language sql as $$ select iso.policy('{"business_window": null, "on_business_duplicate": null, "turn_budget": null}') $$;
+create function iso.here(p_who text, stop text default '') returns text
+language plpgsql as $$
+declare
+  v record;
+begin
+  perform iso.stops_at(stop);
+  select * into v from effect.begin_here('default', 'quick', 'k', replace(effect_test.uid('args')::text, '-', ''));
+  if v.decision = 'run' then
+    insert into iso.told values ('k', v.attempt, p_who, effect.now());
+  end if;
+  return concat_ws(' ', v.decision, 'attempt ' || v.attempt, v.result);
+end
+$$;
+create function iso.done_here(p_who text) returns text
+language plpgsql as $$
+begin
+  perform effect.complete_here(l.id, l.token, to_json('done by ' || p_who)) from effect.ledger l where l.id = iso.id('k');
+  return 'done';
+end
 $$;
 
 create function iso.complete(p_token text, p_outcome text default 'succeeded', p_key text default 'k', stop text default '')
