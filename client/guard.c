@@ -27,7 +27,7 @@
 #define CANCEL_MS 300	     /* for a claim that nobody waits for any more */
 #define LAST_TRY_MS 1000     /* to record, once we are told to end */
 #define LIMITS_MS 1000	     /* for the daemon to say how much it keeps */
-#define SURE_BYTES 2048	     /* so much output is recorded whole without asking */
+#define SURE_BYTES 512	     /* so much output is recorded whole without asking */
 #define LINE_REST_BYTES 1024 /* of a line: what stands around a result */
 #define RESULT_BYTES_DEFAULT 65536 /* a policy's result_max, where it says nothing */
 #define LINE_BYTES_DEFAULT 1048576 /* the daemon's max_line */

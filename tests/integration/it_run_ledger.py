@@ -76,6 +76,16 @@ def daemon_restarts(daemon):
     is_((code, out), (0, 'out\n'), 'a daemon that is killed and restarted meanwhile changes nothing')
     is_(daemon.ctl('get', '--tool', 'quick', '--key', 'restart', '--print', 'state').stdout, 'done\n', 'the end is recorded')
 
+    run = Guarded(daemon.socket, 'stop')
+    run.ready()
+    other = Guarded(daemon.socket, 'stop')
+    wait_until(lambda: connected(other.process.pid), 20, 'another one asks')
+    daemon.stop()
+    daemon.start()
+    daemon.ready()
+    run.end()
+    is_((run.wait()[:2], other.wait()[:2], other.started()), ((0, 'out\n'), (0, 'out\n'), False), 'nor does one that stops in order, for whoever waits either')
+
     run = Guarded(daemon.socket, 'late-daemon')
     run.ready()
     daemon.kill()
@@ -200,6 +210,16 @@ def other_opinions():
     run.end()
     is_(run.wait()[0], 0, 'a command without much to say')
     is_([request['method'] for request in daemon.requests], ['begin', 'complete'], 'costs two round trips')
+
+    busy = {'decision': 'busy', 'next': 'wait', 'advice': 'Wait.', 'effect': EFFECT, 'key': 'k', 'attempt': 1, 'retry_after_ms': 10}
+    answers = iter([busy, busy, RUN])
+    daemon = Player(**{**ready, 'begin': lambda _request: next(answers)})
+    run = Guarded(daemon.path, 'k', '--wait', '2h')
+    run.end()
+    is_(run.wait()[0], 0, 'a wait of hours')
+    asked = daemon.sent('begin')
+    is_([p['wait_ms'] for p in asked], [60000] * 3, 'is several begins that wait as long as one may')
+    is_(len({p['request'] for p in asked}), 3, 'each of them with a request of its own')
 
     daemon = Player(**{**ready, 'complete': None})
     run = Guarded(daemon.path, 'k')

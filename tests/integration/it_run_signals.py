@@ -126,13 +126,6 @@ def before_the_start(daemon):
     is_((holder.wait()[0], holder.state(), waiter.read('ready')), (0, 'done', ''), 'it does not touch whose claim it is')
 
 
-def connected(pid):
-    try:
-        return any(os.readlink(f'/proc/{pid}/fd/{fd}').startswith('socket:') for fd in os.listdir(f'/proc/{pid}/fd'))
-    except FileNotFoundError:
-        return False  # a descriptor that was closed meanwhile
-
-
 def killed(daemon):
     """kill -9 of effectctl while its command runs on."""
     run = Run(daemon, 'killed', text=NOTES.replace('echo ended', 'echo ended >>$0.got'))

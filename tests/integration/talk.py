@@ -6,7 +6,7 @@ import socket
 
 from harness import folder, wait_until
 
-__all__ = ['Manager', 'Script', 'UUID', 'INSTANT', 'bring', 'claim', 'dump', 'event_kinds', 'exchange', 'later', 'ms_of', 'names', 'own_ids', 'pids_of', 'raw_begin',
+__all__ = ['Manager', 'Script', 'UUID', 'INSTANT', 'bring', 'claim', 'connected', 'dump', 'event_kinds', 'exchange', 'later', 'ms_of', 'names', 'own_ids', 'pids_of', 'raw_begin',
            'state_of', 'wait_state']
 
 UUID = r'^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
@@ -98,6 +98,14 @@ def pids_of(parent):
         except (FileNotFoundError, ProcessLookupError):
             continue
     return found
+
+
+def connected(pid):
+    """Has this process a socket open?"""
+    try:
+        return any(os.readlink(f'/proc/{pid}/fd/{fd}').startswith('socket:') for fd in os.listdir(f'/proc/{pid}/fd'))
+    except FileNotFoundError:
+        return False  # a descriptor that was closed meanwhile
 
 
 def dump(cluster):
