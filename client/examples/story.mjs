@@ -15,10 +15,10 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
+const STATE = process.env.XDG_STATE_HOME ?? join(homedir(), '.local/state');
 const QUICKSTART =
-  process.geteuid() === 0
-    ? '/var/lib/effectd-quickstart'
-    : join(process.env.XDG_STATE_HOME ?? join(homedir(), '.local/state'), 'effectd-quickstart');
+  process.env.QUICKSTART_STATE ??
+  (process.geteuid() === 0 ? '/var/lib' : STATE) + '/effectd-quickstart';
 const PORT = 4042;
 const PATIENCE_MS = 60000;
 
