@@ -132,7 +132,7 @@ def cut_ledger(cluster):
 
 def cut_wire(lane):
     """Replies and requests of begin and complete are lost at a byte, with the true daemon behind: a share of the bytes."""
-    cuts = [(way, byte) for way, size in ((DOWN, 1100), (UP, 420)) for byte in range(random.randrange(STEP), size, STEP)][lane::N_LANES]
+    cuts = CUTS[lane::N_LANES]
 
     def scenario(daemon, language, test):
         with LineProxy(folder(), daemon.socket) as proxy, Client(language, proxy.path) as client, Client(language, daemon.socket) as other:
@@ -252,7 +252,6 @@ def dispatched_twice(daemon, language, test):
         test([kind_of(client.told()), kind_of(other.told()), other.performed], ['value', 'replay', 0], 'case 59: and so through two processes')
 
 
-seed()
 def one_of_all(daemon):
     """One key and a client of every language, thrice, at once: one makes the call, and all have its result."""
     for at in range(rounds_of(2, 20)):
@@ -308,6 +307,8 @@ def leave(clients):
         client.__exit__()
 
 
+seed()
+CUTS = [(way, byte) for way, size in ((DOWN, 1100), (UP, 420)) for byte in range(random.randrange(STEP), size, STEP)]
 SCENARIOS = [*map(cut_wire, range(N_LANES)), stopped, killed, superstep, fallback, siblings, dispatched_twice]
 
 with Cluster() as the_cluster:
