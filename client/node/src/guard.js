@@ -10,6 +10,7 @@ import {
   Failed,
   InvalidParams,
   Late,
+  naming,
   ResultGone,
   Strange,
   wireError,
@@ -123,8 +124,11 @@ async function run(core, how, grant, sent, fn, args) {
       how.reportTimeoutMs,
     );
     throw new Late(
-      'the claim was older than its lease when the call could have started: it was given back, ' +
-        'nothing was called',
+      naming(
+        grant.effect,
+        'the claim was older than its lease when the call could have started: it was given back, ' +
+          'nothing was called',
+      ),
       { effect: grant.effect, key: grant.key },
     );
   }
@@ -177,7 +181,7 @@ function replay(answer, text, how) {
   }
   if (raw === undefined) {
     throw new ResultGone(
-      `it was done at ${doneAt}, and its result is kept no more: do not call again`,
+      naming(effect, `it was done at ${doneAt}, its result is kept no more: do not call again`),
       { effect, key, answer },
     );
   }

@@ -4,6 +4,7 @@
 import {
   Conflict,
   Failed,
+  naming,
   NotFound,
   NotOwner,
   NotRecorded,
@@ -67,43 +68,28 @@ export async function complete(core, { params, short }, timeoutMs) {
 
 /** Throws NotRecorded or Conflict, each with the value, unless it is recorded. */
 async function record(core, grant, outcome, value, how, cause) {
-  const more = { effect: grant.effect, key: grant.key, value };
+  const { effect, key } = grant;
+  const fail = (Kind, what, error, more) => {
+    const message = `the call was made, and ${what}: do not call again (${error.message})`;
+    throw new Kind(naming(effect, message), { ...more, effect, key, value, cause: cause ?? error });
+  };
   let answer;
   try {
-    answer = await complete(
-      core,
-      completeParams({ ...grant, outcome }, value, how),
-      how.completeTimeoutMs,
-    );
+    const params = completeParams({ effect, token: grant.token, outcome }, value, how);
+    answer = await complete(core, params, how.completeTimeoutMs);
   } catch (error) {
-    throw new NotRecorded(
-      'the call was made, and its outcome could not be recorded: do not call again ' +
-        `(${error.message})`,
-      { ...more, cause: cause ?? error },
-    );
+    fail(NotRecorded, 'its outcome could not be recorded', error);
   }
-  if (answer.message.error) {
-    const error = wireError(answer.message.error);
-    if (error instanceof Conflict || error instanceof NotOwner || error instanceof NotFound) {
-      throw new Conflict(
-        'the call was made, and another outcome stands in the ledger: do not call again, a ' +
-          'person will look ' +
-          `(${error.message})`,
-        {
-          ...more,
-          code: error.code,
-          data: error.data,
-          state: error.state,
-          attempt: error.attempt,
-          cause: cause ?? error,
-        },
-      );
-    }
-    throw new NotRecorded(
-      `the call was made, and its outcome was not taken: do not call again (${error.message})`,
-      { ...more, cause: cause ?? error },
-    );
+  if (!answer.message.error) {
+    return;
   }
+  const error = wireError(answer.message.error);
+  if (error instanceof Conflict || error instanceof NotOwner || error instanceof NotFound) {
+    const { code, data, state, attempt } = error;
+    const what = 'another outcome stands in the ledger, a person will look';
+    fail(Conflict, what, error, { code, data, state, attempt });
+  }
+  fail(NotRecorded, 'its outcome was not taken', error);
 }
 
 /** fn returned `value`. */

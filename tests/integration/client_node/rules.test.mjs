@@ -240,7 +240,7 @@ test('given up between two tries: the pause ends at once', async (t) => {
   const started = performance.now();
   controller.abort(GONE);
   await assert.rejects(call, GONE);
-  assert.ok(performance.now() - started < 2000);
+  assert.ok(performance.now() - started < 2900);
   assert.equal(daemon.lines.length, 1);
 });
 
@@ -315,10 +315,10 @@ test('an event loop that stood still for longer than the lease starts no call: t
 
 test('an event loop that stands still under fn loses the lease: fn is told, nothing is extended, the result is recorded', async (t) => {
   const daemon = await Played.listen(t, (request, tell) =>
-    tell({ ...RESULTS[request.method], ...(request.method === 'begin' && { lease_ms: 300 }) }),
+    tell({ ...RESULTS[request.method], ...(request.method === 'begin' && { lease_ms: 1000 }) }),
   );
   const call = tool(daemon.ledger(), async (args, { signal }) => {
-    block(350);
+    block(1050);
     const timer = setTimeout(() => {}, 5000);
     await until(() => signal.aborted, 'fn is told');
     clearTimeout(timer);
@@ -330,16 +330,16 @@ test('an event loop that stands still under fn loses the lease: fn is told, noth
 
 test('the lease is extended every third while fn runs, by what the caller asked for, and never after', async (t) => {
   const daemon = await Played.listen(t, (request, tell) =>
-    tell({ ...RESULTS[request.method], ...(request.method === 'begin' && { lease_ms: 600 }) }),
+    tell({ ...RESULTS[request.method], ...(request.method === 'begin' && { lease_ms: 1500 }) }),
   );
   const ledger = daemon.ledger();
-  const call = tool(ledger, () => daemon.heard('extend', 4), { leaseMs: () => 600 });
+  const call = tool(ledger, () => daemon.heard('extend', 2), { leaseMs: () => 1500 });
   const started = performance.now();
   await call();
-  assert.ok(performance.now() - started >= 750);
-  assert.equal(daemon.of('extend')[0].params.lease_ms, 600);
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  assert.deepEqual(daemon.methods(), ['begin', 'extend', 'extend', 'extend', 'extend', 'complete']);
+  assert.ok(performance.now() - started >= 900);
+  assert.equal(daemon.of('extend')[0].params.lease_ms, 1500);
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  assert.deepEqual(daemon.methods(), ['begin', 'extend', 'extend', 'complete']);
 });
 
 test('a lease is kept by hand, too, and an extend that is under way ends with fn', async (t) => {
@@ -640,6 +640,28 @@ test('a lost connection is opened again, and all that was open on it is asked ag
   assert.deepEqual(new Set(requests.slice(0, 20)), new Set(requests.slice(20)));
   assert.equal(new Set(requests).size, 20);
   assert.ok(daemon.nConnections < 6, `${daemon.nConnections} connections`);
+});
+
+test('many callers while the connection ends: all are served by the next one, and Node warns of nothing', async (t) => {
+  const warnings = [];
+  const onWarning = (warning) => warnings.push(warning);
+  process.on('warning', onWarning);
+  t.after(() => process.off('warning', onWarning));
+  const daemon = await Played.listen(t);
+  const ledger = daemon.ledger();
+  const calls = [tool(ledger)()];
+  await calls[0];
+  daemon.drop();
+  for (let i = 0; i < 20; i++) {
+    calls.push(...Array.from({ length: 20 }, () => tool(ledger)()));
+    await new Promise(setImmediate);
+  }
+  assert.deepEqual(new Set(await Promise.all(calls)), new Set([1]));
+  const nobody = new Ledger({ socket: '/nowhere/effectd.sock', waitMs: 0, beginTimeoutMs: 300 });
+  const none = await Promise.allSettled(Array.from({ length: 60 }, () => tool(nobody, () => assert.fail('fn was called'))()));
+  assert.ok(none.every(({ reason }) => reason instanceof Unavailable && /ENOENT/.test(reason.message)));
+  await new Promise(setImmediate);
+  assert.deepEqual(warnings, []);
 });
 
 test('a signal that many calls share gets no pile of listeners, and keeps none', async (t) => {
