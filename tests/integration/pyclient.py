@@ -25,9 +25,12 @@ def tool(name='t', **more):
 
 
 class Relay:
-    """Stands between client and daemon. .lines: the client's, .answers: the daemon's, in order; .requests: the client's as objects."""
+    """Stands between client and daemon. .lines: the client's, .answers: the daemon's, in order; .requests: the client's as objects.
+    lose = n: the next n requests go nowhere, and their connections are closed. go: cleared, answers are held back."""
 
     def __init__(self, to):
+        self.lose, self.go = 0, threading.Event()
+        self.go.set()
         self.to, self.path = to, os.path.join(folder(), 's')
         self.lines, self.answers, self.n_connections = [], [], 0
         self.listener = socket.socket(socket.AF_UNIX)
@@ -51,6 +54,11 @@ class Relay:
                         data = source.recv(1 << 16)
                         *lines, rest[source] = (rest[source] + data).split(b'\n')
                         (self.lines if source is near else self.answers).extend(lines)
+                        if source is near and data and self.lose:
+                            self.lose -= 1
+                            return
+                        if source is far:
+                            self.go.wait()
                         (far if source is near else near).sendall(data)
                     except OSError:
                         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 import select
 import socket
 import threading
@@ -130,9 +131,8 @@ class Background:
         wake = self.wake
         while True:
             for timer in self._due():
-                callback = timer.callback
-                if callback is not None:
-                    callback(*timer.args)
+                if timer.callback is not None:
+                    self._call(timer.callback, timer.args)
             if self.stopping:
                 until = until or time.monotonic() + DRAIN_S
                 if time.monotonic() >= until or not (self.hub.running or self.timers_now()):
@@ -180,5 +180,12 @@ class Background:
                     got & (event | select.POLLHUP | select.POLLERR)
                     and (fd, event) in self.callbacks
                 ):
-                    callback, args = self.callbacks[fd, event]
-                    callback(*args)
+                    self._call(*self.callbacks[fd, event])
+
+    @staticmethod
+    def _call(callback: Callable[..., Any], args: Tuple[Any, ...]) -> None:
+        """A fault in one of them must not end the keeping of all leases."""
+        try:
+            callback(*args)
+        except Exception:  # pylint: disable=broad-except
+            logging.getLogger('effectd').exception('in the background, going on')

@@ -259,7 +259,8 @@ def _recorded(call: Call, answer: Answer) -> Any:
     """The recorded result's value. Raises ResultGone."""
     told, decoder = answer.result, call.options.decode
     cause: Optional[BaseException] = None
-    if told.get('result_state') in ('omitted', 'expired'):
+    # of what ran just now the result is there, whatever will be kept of it
+    if told.get('decision') != 'ran' and told.get('result_state') in ('omitted', 'expired'):
         why = (
             'its result is kept no more'
             if told['result_state'] == 'expired'

@@ -151,7 +151,12 @@ class Tool:
 
     def refuse_unfinished(self, value: Any) -> None:
         """Raises TypeError for a value whose work is still to be done."""
-        if inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value):
+        if (
+            inspect.isawaitable(value)
+            or inspect.isgenerator(value)
+            or inspect.isasyncgen(value)
+            or hasattr(value, 'add_done_callback')
+        ):
             if inspect.iscoroutine(value):
                 value.close()
             raise TypeError(

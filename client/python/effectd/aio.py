@@ -20,7 +20,7 @@ from ._grant import Call, Grant, Options, Outcome
 from ._keeper import Keeper
 from ._mux import Hub, Late, Runner
 from ._steps import Answer, Steps
-from .ledger import _make
+from .ledger import Ledger, _make
 
 T = TypeVar('T')
 F = TypeVar('F', bound=Callable[..., Any])
@@ -362,10 +362,8 @@ class AsyncLedger:
         try:
             await asyncio.shield(future)
         except asyncio.CancelledError:
-            if not future.done():
-                await asyncio.wait((future,), timeout=options.report_timeout)
-            if future.done() and not future.cancelled():
-                future.exception()  # seen
+            future.add_done_callback(_seen)
+            await asyncio.wait((future,), timeout=options.report_timeout)
             raise
 
     @staticmethod
@@ -452,6 +450,27 @@ class AsyncLedger:
         timeout: Optional[float] = None,
     ) -> Dict[str, Any]:
         return await self._drive(_methods.call(self._options, method, params or {}, timeout))
+
+
+for _name in (
+    'begin',
+    'complete',
+    'release',
+    'unknown',
+    'extend',
+    'execute',
+    'key',
+    'get',
+    'list',
+    'call',
+):
+    getattr(AsyncLedger, _name).__doc__ = getattr(Ledger, _name).__doc__
+
+
+def _seen(future: 'asyncio.Future[Any]') -> None:
+    """Nobody is there any more to be told its error."""
+    if not future.cancelled():
+        future.exception()
 
 
 def _close_all(heres: Dict[int, _Here]) -> None:
