@@ -106,6 +106,19 @@ def a_program_is_built_by_pkg_config(daemon):
     is_(told, ['Ok\n', 'Replay {"n": 1.0}\n'], 'and they guard a call: the first records it, the second is told of it')
 
 
+def the_readmes_lines_compile():
+    with open(os.path.join(SRC, 'README.md'), encoding='utf-8') as text:
+        function, calls = re.search(r'```c\n(.*?\n}\n)(.*?)```', text.read(), flags=re.S).groups()
+    source = os.path.join(HERE, 'readme.c')
+    with open(source, 'w', encoding='utf-8') as out:
+        out.write('#include <effect.h>\nenum effect_kind refund(void *, const char *, struct effect_report *);\n'
+                  'enum effect_kind all(struct effect_ledger *, void *);\n'
+                  f'{function}enum effect_kind all(struct effect_ledger *ledger, void *order)\n{{\nstruct effect_answer *answer;\n'
+                  f'enum effect_kind kind;\n{calls}effect_answer_free(answer);\nreturn kind;\n}}\n')
+    built = run('gcc', '-std=c11', '-Wall', '-Wextra', '-Werror', '-Wno-unused-parameter', '-fsyntax-only', f'-I{SRC}/client', source)
+    ok(built.returncode == 0, 'the lines of README.md compile', built.stderr)
+
+
 def crowd(client, daemon, keys):
     """Two callers for each key, all at once. The daemon is killed while they ask, and whenever some more of them report."""
     orders, going = [], [os.path.join(client.dir, f'go{n}') for n in range(N_KILLS - 1)]
@@ -152,6 +165,7 @@ install = run('make', '-s', '-C', BUILD, 'install', f'DESTDIR={ROOT}')
 is_(install.returncode, 0, 'make install into a folder of its own')
 note(install.stderr)
 only_what_the_map_names()
+the_readmes_lines_compile()
 # each commit takes a while, so that there is something under way in the daemon and in the database
 with Cluster({'fsync': 'on', 'commit_delay': '5000', 'commit_siblings': '0'}) as cluster_, Daemon(cluster_, tools=[PAY]) as daemon_:
     daemon_.ready()
