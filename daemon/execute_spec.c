@@ -8,7 +8,6 @@
 
 #include "alloc.h"
 #include "buf.h"
-#include "credential.h"
 #include "probe_fault.h"
 #include "text.h"
 
@@ -52,17 +51,6 @@ is_known(const char *placeholder)
 	return known;
 }
 
-/* Takes `why`; NULL: no fault. */
-static bool
-query_ok(struct parse *p, char *why)
-{
-	if (!why)
-		return true;
-	probe_fault(&p->fault, "/query", "%s", why);
-	free(why);
-	return false;
-}
-
 static bool
 read_params(struct parse *p, const cJSON *v)
 {
@@ -100,16 +88,6 @@ read_user(struct parse *p, const cJSON *v)
 }
 
 static bool
-read_password_file(struct parse *p, const cJSON *v)
-{
-	if (!cJSON_IsString(v) || !credential_is_place(v->valuestring))
-		return probe_fault(&p->fault, "/password_file",
-		    "must be an absolute path, or the name of a file in $CREDENTIALS_DIRECTORY");
-	p->spec->password_file = xstrdup(v->valuestring);
-	return true;
-}
-
-static bool
 read_timeout(struct parse *p, const cJSON *v)
 {
 	if (!cJSON_IsString(v) || !text_duration_ms(v->valuestring, &p->spec->timeout_ms) ||
@@ -126,18 +104,14 @@ read_member(struct parse *p, const cJSON *v)
 	static const char *const names[] = {
 	    "query", "params", "user", "password_file", "timeout", NULL};
 
-	if (strcmp(v->string, "query") == 0) {
-		if (!query_ok(p, sql_query_fault(cJSON_GetStringValue(v))))
-			return false;
-		p->spec->query = xstrdup(v->valuestring);
-		return true;
-	}
+	if (strcmp(v->string, "query") == 0)
+		return sql_query_read(v, &p->fault, &p->spec->query);
 	if (strcmp(v->string, "params") == 0)
 		return read_params(p, v);
 	if (strcmp(v->string, "user") == 0)
 		return read_user(p, v);
 	if (strcmp(v->string, "password_file") == 0)
-		return read_password_file(p, v);
+		return sql_query_password_file(v, &p->fault, &p->spec->password_file);
 	if (strcmp(v->string, "timeout") == 0)
 		return read_timeout(p, v);
 	return probe_fault_unknown(&p->fault, "", v->string, names);
@@ -189,7 +163,7 @@ read_all(struct parse *p, const cJSON *v)
 		    &p->fault, "", "'user' is missing: it runs under a role of its own");
 	if (!has_params)
 		p->spec->params[p->spec->n_params++] = xstrdup("{args}");
-	if (!query_ok(p, sql_query_params_fault(p->spec->query, p->spec->n_params)))
+	if (!sql_query_names(p->spec->query, p->spec->n_params, &p->fault))
 		return false;
 	print(p->spec);
 	return true;

@@ -16,50 +16,33 @@
  * first one's locks, and with them its backend, are gone and its row is not there. A COMMIT is
  * never cancelled; a connection that does not answer it is given up, and the row is asked.
  *
- * Nothing is left in the session: all settings are the transaction's. Owns what was claimed and
- * found; executions free themselves when they were told or abandoned.
+ * Owns what was claimed and found; executions free themselves when they were told or abandoned.
  */
 #include "execution.h"
 
 #include "alloc.h"
-#include "batch_build.h"
 #include "batch_sqlstate.h"
 #include "execute_spec.h"
 #include "execution_place.h"
+#include "execution_sql.h"
 #include "fault.h"
 #include "limits.h"
 #include "log.h"
 #include "loop.h"
 #include "methods/ledger.h"
 #include "pgconn.h"
+#include "pgpool.h"
 #include "sqlrow.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Whatever the role's own settings are. A daemon that stops in the midst holds nothing for long. */
-#define BEGIN "begin isolation level read committed read write"
-#define SETTINGS                                                       \
-	"select pg_catalog.set_config('statement_timeout', $1, true)," \
-	" pg_catalog.set_config('client_min_messages', $2, true),"     \
-	" pg_catalog.set_config('idle_in_transaction_session_timeout', $3, true)"
-#define IDLE_MS "10000"
-
-/* Around the statement: its row as a JSON object by column, two rows at most, and none beyond its
- * size. Fenced: whatever a function is declared, it is called once. */
-#define BEFORE "with effectd_row as materialized (\n"
-#define BEHIND                                                                                  \
-	"\n), effectd_line as materialized ("                                                   \
-	"select pg_catalog.row_to_json(effectd_row)::pg_catalog.text as line from effectd_row " \
-	"limit 2) select case when pg_catalog.octet_length(line) <= %d then line end from "     \
-	"effectd_line"
-
 #define WAIT_FOR_OWN_MS 2000 /* effect.execute_begin waits itself for what it sent before */
 #define PAUSE_ABANDONED_MS 1000
+#define LEDGER_AWAY_MS 100
 
 enum state { WAITING, PAUSING, CLAIMING, ANSWERING, RUNNING, COMMITTING, GIVING_BACK };
 
@@ -122,19 +105,6 @@ say(struct execution *e, enum state state, const struct pgconn_statement *statem
 	e->state = state;
 	loop_timer_set(e->timer, patience_ms);
 	pgconn_call(e->conn, statements, n, cb, e);
-}
-
-/* `timeout_ms` of 0 is no end. */
-static struct pgconn_statement
-settings(int64_t timeout_ms, const char *min_messages)
-{
-	static char timeout[24];
-
-	snprintf(timeout, sizeof timeout, "%" PRId64, timeout_ms);
-	return (struct pgconn_statement){.sql = SETTINGS,
-	    .text = true,
-	    .n_params = 3,
-	    .values = {timeout, min_messages, IDLE_MS}};
 }
 
 /* ---- the end ---- */
@@ -247,20 +217,18 @@ answer(struct execution *e, enum execution_what what)
 static void
 record(struct execution *e)
 {
-	struct pgconn_statement statements[BATCH_BUILD_MAX + 2];
-	struct batch_item done = {.statement = &ledger_execute_done}, *item = &done;
+	struct pgconn_statement statements[EXECUTION_SQL_MAX];
+	struct batch_item done = {.statement = &ledger_execute_done};
 	bool redacted = e->stored.len > 0;
 	const struct buf *text = redacted ? &e->stored : &e->result;
-	unsigned n = 1;
+	unsigned n;
 
-	statements[0] = settings(0, "warning");
 	done.columns[EXECUTE_DONE_P_ID] = pg_uuid(&e->ask.effect);
 	done.columns[EXECUTE_DONE_P_TOKEN] = pg_uuid(&e->ask.token);
 	done.columns[EXECUTE_DONE_P_RESULT] =
 	    e->end.result ? pg_textn(text->data, text->len) : pg_null();
 	done.columns[EXECUTE_DONE_P_REDACTED] = pg_bool(redacted);
-	n += batch_build(&statements[n], done.statement, &item, 1, 0, true);
-	statements[n++] = (struct pgconn_statement){.sql = "commit"};
+	n = execution_sql_record(statements, &done);
 	fault_point("execute.commit");
 	say(e, COMMITTING, statements, n, config->request_timeout_ms, execution_committed_cb);
 	fault_point("execute.committing");
@@ -324,23 +292,13 @@ static void
 run(struct execution *e)
 {
 	const struct execute_spec *spec = spec_of(e);
-	struct pgconn_statement statements[3];
-	struct buf sql = {0};
+	struct pgconn_statement statements[EXECUTION_SQL_MAX];
+	unsigned n = execution_sql_run(statements, spec, e->ask.params);
 
-	statements[0] = settings(spec->timeout_ms, "error"); /* what it says may hold a secret */
-	statements[1] = (struct pgconn_statement){.text = true, .n_params = (int)spec->n_params};
-	for (size_t i = 0; i < spec->n_params; i++)
-		statements[1].values[i] = e->ask.params[i];
-	statements[2] = (struct pgconn_statement){.sql = "set constraints all immediate"};
-	buf_add_str(&sql, BEFORE);
-	buf_add_str(&sql, spec->query);
-	buf_printf(&sql, BEHIND, EXECUTE_RESULT_BYTES_MAX);
-	statements[1].sql = buf_str(&sql);
 	fault_point("execute.claimed");
 	e->ask.started(e->ask.arg);
-	say(e, RUNNING, statements, 3, spec->timeout_ms + config->request_timeout_ms,
+	say(e, RUNNING, statements, n, spec->timeout_ms + config->request_timeout_ms,
 	    execution_ran_cb);
-	buf_free(&sql);
 	fault_point("execute.running");
 }
 
@@ -490,15 +448,12 @@ execution_given_cb(struct execution_seat *seat, struct pgconn *conn)
 {
 	struct execution *e =
 	    (struct execution *)(void *)((char *)seat - offsetof(struct execution, seat));
-	struct pgconn_statement statements[BATCH_BUILD_MAX + 2];
-	struct batch_item *item = &e->item;
-	unsigned n = 2;
+	struct pgconn_statement statements[EXECUTION_SQL_MAX];
+	unsigned n;
 
 	e->conn = conn;
 	e->item.resent = e->resent;
-	statements[0] = (struct pgconn_statement){.sql = BEGIN};
-	statements[1] = settings(config->request_timeout_ms + WAIT_FOR_OWN_MS, "warning");
-	n += batch_build(&statements[n], e->item.statement, &item, 1, 0, true);
+	n = execution_sql_claim(statements, &e->item, config->request_timeout_ms + WAIT_FOR_OWN_MS);
 	fault_point("execute.claim");
 	say(e, CLAIMING, statements, n, config->request_timeout_ms + 2 * WAIT_FOR_OWN_MS,
 	    execution_claimed_cb);
@@ -511,6 +466,11 @@ wait_for_connection(struct execution *e)
 {
 	const struct execute_spec *spec = spec_of(e);
 
+	if (!pgpool_status()->up) { /* it may be another version's, or be installed just now */
+		e->state = PAUSING;
+		loop_timer_set(e->timer, LEDGER_AWAY_MS);
+		return;
+	}
 	e->state = WAITING;
 	execution_place_ask(&e->seat, spec->user, spec->password_file,
 	    (unsigned)config->execute_connections, config->request_timeout_ms);
@@ -592,4 +552,5 @@ execution_stop(void)
 		finish(e, EXECUTION_UNAVAILABLE);
 	}
 	execution_place_stop();
+	execution_sql_free();
 }

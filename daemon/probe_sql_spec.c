@@ -7,7 +7,6 @@
 
 #include "alloc.h"
 #include "conninfo.h"
-#include "credential.h"
 #include "probe_fault.h"
 #include "probe_template.h"
 #include "sql_query.h"
@@ -32,26 +31,6 @@ is_text(const cJSON *v, size_t bytes_max)
 	return cJSON_IsString(v) && v->valuestring[0] && strlen(v->valuestring) <= bytes_max;
 }
 
-/* Takes `why`. */
-static bool
-query_fault(struct parse *p, char *why)
-{
-	probe_fault(&p->fault, "/query", "%s", why);
-	free(why);
-	return false;
-}
-
-static bool
-read_query(struct parse *p, const cJSON *v)
-{
-	char *why = sql_query_fault(cJSON_GetStringValue(v));
-
-	if (why)
-		return query_fault(p, why);
-	p->spec->query = xstrdup(v->valuestring);
-	return true;
-}
-
 static bool
 read_params(struct parse *p, const cJSON *v)
 {
@@ -73,14 +52,6 @@ read_params(struct parse *p, const cJSON *v)
 		p->spec->params[p->spec->n_params++] = xstrdup(item->valuestring);
 	}
 	return true;
-}
-
-static bool
-check_params(struct parse *p)
-{
-	char *why = sql_query_params_fault(p->spec->query, p->spec->n_params);
-
-	return !why || query_fault(p, why);
 }
 
 static bool
@@ -128,28 +99,18 @@ read_database(struct parse *p, const cJSON *v)
 }
 
 static bool
-read_password_file(struct parse *p, const cJSON *v)
-{
-	if (!cJSON_IsString(v) || !credential_is_place(v->valuestring))
-		return probe_fault(&p->fault, "/password_file",
-		    "must be an absolute path, or the name of a file in $CREDENTIALS_DIRECTORY");
-	p->spec->password_file = xstrdup(v->valuestring);
-	return true;
-}
-
-static bool
 read_member(struct parse *p, const cJSON *v)
 {
 	static const char *const names[] = {"query", "params", "database", "password_file", NULL};
 
 	if (strcmp(v->string, "query") == 0)
-		return read_query(p, v);
+		return sql_query_read(v, &p->fault, &p->spec->query);
 	if (strcmp(v->string, "params") == 0)
 		return read_params(p, v);
 	if (strcmp(v->string, "database") == 0)
 		return read_database(p, v);
 	if (strcmp(v->string, "password_file") == 0)
-		return read_password_file(p, v);
+		return sql_query_password_file(v, &p->fault, &p->spec->password_file);
 	return probe_fault_unknown(&p->fault, "", v->string, names);
 }
 
@@ -168,7 +129,7 @@ read_all(struct parse *p, const cJSON *v)
 	if (p->spec->password_file && !p->spec->database)
 		return probe_fault(&p->fault, "/password_file",
 		    "needs a 'database': the ledger's has its own way in");
-	if (!check_params(p))
+	if (!sql_query_names(p->spec->query, p->spec->n_params, &p->fault))
 		return false;
 	p->spec->json = cJSON_PrintUnformatted(v);
 	if (!p->spec->json)

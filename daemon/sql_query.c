@@ -2,6 +2,7 @@
 #include "sql_query.h"
 
 #include "alloc.h"
+#include "credential.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -9,19 +10,21 @@
 
 #define QUERY_BYTES_MAX 8192
 
-char *
-sql_query_fault(const char *text)
+bool
+sql_query_read(const cJSON *v, struct probe_fault *fault, char **ret)
 {
+	const char *text = cJSON_GetStringValue(v);
 	size_t len = text ? strlen(text) : 0;
 
 	if (len == 0 || len > QUERY_BYTES_MAX)
-		return xasprintf(
+		return probe_fault(fault, "/query",
 		    "must be a string, an SQL query of at most %d bytes", QUERY_BYTES_MAX);
 	while (len > 0 && isspace((unsigned char)text[len - 1]))
 		len--;
 	if (len == 0 || text[len - 1] == ';')
-		return xstrdup("must be one query, without a ';' behind it");
-	return NULL;
+		return probe_fault(fault, "/query", "must be one query, without a ';' behind it");
+	*ret = xstrdup(text);
+	return true;
 }
 
 /* The largest n of the $n in the query; *ret_used has bit n - 1 for each that could be a param. */
@@ -46,15 +49,27 @@ query_params(const char *query, unsigned long *ret_used)
 	return largest;
 }
 
-char *
-sql_query_params_fault(const char *query, size_t n_params)
+bool
+sql_query_names(const char *query, size_t n_params, struct probe_fault *fault)
 {
 	unsigned long used, largest = query_params(query, &used);
 
 	if (largest > n_params)
-		return xasprintf("names $%lu, and there are %zu params", largest, n_params);
+		return probe_fault(
+		    fault, "/query", "names $%lu, and there are %zu params", largest, n_params);
 	for (size_t i = 0; i < n_params; i++)
 		if (!(used & 1ul << i))
-			return xasprintf("does not name $%zu, and the params do", i + 1);
-	return NULL;
+			return probe_fault(
+			    fault, "/query", "does not name $%zu, and the params do", i + 1);
+	return true;
+}
+
+bool
+sql_query_password_file(const cJSON *v, struct probe_fault *fault, char **ret)
+{
+	if (!cJSON_IsString(v) || !credential_is_place(v->valuestring))
+		return probe_fault(fault, "/password_file",
+		    "must be an absolute path, or the name of a file in $CREDENTIALS_DIRECTORY");
+	*ret = xstrdup(v->valuestring);
+	return true;
 }

@@ -1,18 +1,23 @@
 /*
- * The text of a query that stands in a policy: one statement with its $1 ... Whether it is right is
- * the server's to say. Pure.
+ * What policies say of a query: its text with the $1 ... of its params, and the file of a password.
+ * Whether it is right is the server's to say. Pure.
  */
 #ifndef EFFECTD_SQL_QUERY_H
 #define EFFECTD_SQL_QUERY_H
 
+#include "probe_fault.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define SQL_QUERY_PARAMS_MAX 16
 
-/* NULL: it can stand where one query does. Else the rule, owned by the caller. `text` NULL = it is
- * no string. */
-char *sql_query_fault(const char *text);
-/* NULL: it names the n_params params, each of them and no other. Else the rule, owned. */
-char *sql_query_params_fault(const char *query, size_t n_params);
+/* One query, no ';' behind it. False: the fault is told. *ret is owned by the caller. */
+bool sql_query_read(const cJSON *v, struct probe_fault *fault, char **ret);
+/* Does it name the n_params params, each of them and no other? False: the fault is told. */
+bool sql_query_names(const char *query, size_t n_params, struct probe_fault *fault);
+/* See credential.h. False: the fault is told. *ret is owned by the caller. */
+bool sql_query_password_file(const cJSON *v, struct probe_fault *fault, char **ret);
 
 #endif

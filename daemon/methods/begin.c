@@ -130,14 +130,8 @@ begin_ask(struct begin *b)
 static void
 begin_register(struct begin *b)
 {
-	struct pgvalue *v = b->call.item.columns;
-
 	b->n_registered++;
-	v[REGISTER_P_VERSION] = pg_int8(b->id.policy->version);
-	v[REGISTER_P_NS] = pg_text(b->id.policy->ns);
-	v[REGISTER_P_NAME] = pg_text(b->id.policy->name);
-	v[REGISTER_P_POLICY] = pg_text(b->id.policy->json);
-	call_ask(&b->call, &ledger_register_tools, b->deadline_ms);
+	begin_params_register(&b->call, b->id.policy, b->deadline_ms);
 }
 
 /*
@@ -545,38 +539,20 @@ begin_call(struct request *r)
 	struct begin_params p = {0};
 	struct param_uuid business = {0};
 	struct tool_policy *policy;
-	struct param_fault fault;
 	struct identity id;
 	const char *ns;
 
 	if (!begin_params_read(&p, r))
 		goto out;
-	ns = call_namespace(r, p.who.ns);
-	if (!ns)
+	policy = begin_params_policy(r, &p, false, &ns);
+	if (!policy)
 		goto out;
-	policy = identity_policy(ns, p.who.tool, &fault);
-	if (!policy) {
-		call_refuse_params(r, &fault);
-		goto out;
-	}
-	if (policy->execute) {
-		params_fault(&fault, "/tool", "is executed in the database: ask by execute");
-		call_refuse_params(r, &fault);
-		goto out;
-	}
 	if (!policy->guarded) {
 		begin_pass(r, &p, policy);
 		goto out;
 	}
-	if (identity_make(&id, &r->rpc.doc, &p.who, ns, policy, &fault)) {
-		call_refuse_params(r, &fault);
+	if (!begin_params_mean(r, &p, ns, policy, &id, &statement, &business))
 		goto out;
-	}
-	if (!begin_params_guards(r, &p, &id, &statement, &business, &fault)) {
-		call_refuse_params(r, &fault);
-		identity_clear(&id);
-		goto out;
-	}
 	begin_start(r, &p, &id, statement, &business);
 	return;
 out:

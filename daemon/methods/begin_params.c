@@ -1,6 +1,6 @@
 /*
- * The table of begin's members, and which of them ask for more than a look at one row. What they
- * mean is begin.c's.
+ * The table of begin's members, and what they name: a policy, an effect, what is judged beyond a
+ * look at its one row. What is done about it is begin.c's and execute.c's.
  */
 #include "begin_params.h"
 
@@ -34,10 +34,32 @@ begin_params_clear(struct begin_params *p)
 	params_clear(table, N_TABLE, p);
 }
 
-bool
-begin_params_guards(const struct request *r, const struct begin_params *p,
-    const struct identity *id, const struct batch_statement **ret_statement,
-    struct param_uuid *ret_business, struct param_fault *ret_fault)
+struct tool_policy *
+begin_params_policy(
+    struct request *r, const struct begin_params *p, bool executed, const char **ret_ns)
+{
+	struct tool_policy *policy;
+	struct param_fault fault;
+
+	*ret_ns = call_namespace(r, p->who.ns);
+	if (!*ret_ns)
+		return NULL;
+	policy = identity_policy(*ret_ns, p->who.tool, &fault);
+	if (policy && executed != (policy->execute != NULL)) {
+		params_fault(&fault, "/tool",
+		    executed ? "has no 'execute' in its policy: its call is made by whoever begins"
+			     : "is executed in the database: ask by execute");
+		policy = NULL;
+	}
+	if (!policy)
+		call_refuse_params(r, &fault);
+	return policy;
+}
+
+static bool
+guards(const struct request *r, const struct begin_params *p, const struct identity *id,
+    const struct batch_statement **ret_statement, struct param_uuid *ret_business,
+    struct param_fault *ret_fault)
 {
 	const struct tool_policy *policy = id->policy;
 	bool turn = p->who.turn && (policy->turn_budget > 0 || policy->turn_asks > 0);
@@ -51,4 +73,34 @@ begin_params_guards(const struct request *r, const struct begin_params *p,
 	*ret_statement = turn || policy->business ? &ledger_begin_guarded : &ledger_begin;
 	return !policy->business ||
 	    !identity_business(&ret_business->value, &r->rpc.doc, &p->who, id, ret_fault);
+}
+
+bool
+begin_params_mean(struct request *r, const struct begin_params *p, const char *ns,
+    struct tool_policy *policy, struct identity *ret_id,
+    const struct batch_statement **ret_statement, struct param_uuid *ret_business)
+{
+	struct param_fault fault;
+
+	if (identity_make(ret_id, &r->rpc.doc, &p->who, ns, policy, &fault)) {
+		call_refuse_params(r, &fault);
+		return false;
+	}
+	if (guards(r, p, ret_id, ret_statement, ret_business, &fault))
+		return true;
+	call_refuse_params(r, &fault);
+	identity_clear(ret_id);
+	return false;
+}
+
+void
+begin_params_register(struct call *c, const struct tool_policy *policy, int64_t deadline_ms)
+{
+	struct pgvalue *v = c->item.columns;
+
+	v[REGISTER_P_VERSION] = pg_int8(policy->version);
+	v[REGISTER_P_NS] = pg_text(policy->ns);
+	v[REGISTER_P_NAME] = pg_text(policy->name);
+	v[REGISTER_P_POLICY] = pg_text(policy->json);
+	call_ask(c, &ledger_register_tools, deadline_ms);
 }

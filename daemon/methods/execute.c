@@ -189,19 +189,6 @@ execute_wake(struct waiter *w, bool timed_out)
 /* ---- answers ---- */
 
 static void
-execute_register(struct execute *x)
-{
-	struct pgvalue *v = x->call.item.columns;
-
-	x->n_registered++;
-	v[REGISTER_P_VERSION] = pg_int8(x->id.policy->version);
-	v[REGISTER_P_NS] = pg_text(x->id.policy->ns);
-	v[REGISTER_P_NAME] = pg_text(x->id.policy->name);
-	v[REGISTER_P_POLICY] = pg_text(x->id.policy->json);
-	call_ask(&x->call, &ledger_register_tools, x->call.due.at_ms);
-}
-
-static void
 answered(struct execute *x, const struct batch_row *row)
 {
 	const struct begin_asked asked = asked_of(x);
@@ -209,7 +196,8 @@ answered(struct execute *x, const struct batch_row *row)
 	const char *decision;
 
 	if (call_answer_is(row, "no_tool") && x->n_registered < REGISTRATIONS_MAX) {
-		execute_register(x);
+		x->n_registered++;
+		begin_params_register(&x->call, x->id.policy, x->call.due.at_ms);
 		return;
 	}
 	x->counted = true;
@@ -430,24 +418,6 @@ execute_start(struct request *r, const struct begin_params *p, const struct iden
 	execute_send(x);
 }
 
-/* The policy of a tool that is executed. NULL: it was refused. */
-static struct tool_policy *
-execute_policy(struct request *r, const struct begin_params *p, const char *ns)
-{
-	struct tool_policy *policy;
-	struct param_fault fault;
-
-	policy = identity_policy(ns, p->who.tool, &fault);
-	if (policy && !policy->execute) {
-		params_fault(&fault, "/tool",
-		    "has no 'execute' in its policy: its call is made by whoever begins");
-		policy = NULL;
-	}
-	if (!policy)
-		call_refuse_params(r, &fault);
-	return policy;
-}
-
 /* False: a param of its statement cannot be had of these args; *ret_fault says which. */
 static bool
 fill_params(const struct request *r, const struct begin_params *p, const struct identity *id,
@@ -488,16 +458,10 @@ execute_call(struct request *r)
 
 	if (!begin_params_read(&p, r))
 		goto out;
-	ns = call_namespace(r, p.who.ns);
-	policy = ns ? execute_policy(r, &p, ns) : NULL;
-	if (!policy)
+	policy = begin_params_policy(r, &p, true, &ns);
+	if (!policy || !begin_params_mean(r, &p, ns, policy, &id, &statement, &business))
 		goto out;
-	if (identity_make(&id, &r->rpc.doc, &p.who, ns, policy, &fault)) {
-		call_refuse_params(r, &fault);
-		goto out;
-	}
-	if (!begin_params_guards(r, &p, &id, &statement, &business, &fault) ||
-	    !fill_params(r, &p, &id, params, &fault)) {
+	if (!fill_params(r, &p, &id, params, &fault)) {
 		call_refuse_params(r, &fault);
 		identity_clear(&id);
 		goto out;

@@ -12,7 +12,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'integration'))
 from harness import *  # noqa: E402
 
-N_ROUNDS = rounds_of(14, 500)
+N_ROUNDS = rounds_of(8, 500)
 N_KEYS = 16
 N_CALLERS = 24  # each for a key of its own, and some for one more time
 # point: at which hit at most
@@ -156,6 +156,8 @@ def main():
         for number in range(N_ROUNDS):
             good, what, problems = one_round(cluster, daemon, number, source)
             n_bad += not good
+            if number % 50 == 49:
+                note(f'{number + 1} rounds, {n_bad} of them bad')
             if N_ROUNDS < 50 or not good:
                 ok(good, f'round {number}: {what}', '\n'.join(problem[:400] for problem in problems[:5]))
             if not daemon.process and n_bad > 10:

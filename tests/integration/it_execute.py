@@ -222,6 +222,16 @@ def leaving(conn, cluster, daemon):
     asleep(cluster)
     gone.conn.sock.shutdown(2)
     is_(told(conn, 'refund', args={'order': 'l2', 'sleep': 1}, wait_ms=20000), 'replay', 'that of a caller who is gone, too')
+    one = Asking(daemon, args={'order': 'l3', 'sleep': 20})
+    asleep(cluster)
+    cluster.psql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'effectd execute'")
+    is_((one.told(), rows_of(cluster, 'l3')), ('unavailable', 0), 'a backend that ends under a statement takes it along')
+    is_(told(conn, 'refund', args={'order': 'l3'}), 'ran', 'and the same call may be asked for again')
+    cluster.freeze()  # between the claim and its answer
+    is_(told(conn, 'refund', args={'order': 'l4'}, deadline_ms=300), 'unavailable', 'a database that stands still is unavailable')
+    cluster.thaw()
+    is_(told(conn, 'refund', args={'order': 'l5'}), 'ran', 'it goes on')
+    is_(rows_of(cluster, 'l4'), 0, 'what nobody waits for any more is not begun')
     # four connections of the role are taken: the fifth call waits for one
     four = [Asking(daemon, args={'order': f'q{n}', 'sleep': 2}) for n in range(4)]
     asleep(cluster, 4)
@@ -280,18 +290,24 @@ def standby_away(cluster, daemon, conn):
     """No commit is durable: nobody is told that it ran, and when the standby is no more needed it did once."""
     cluster.set('synchronous_standby_names', 'nobody')
     ask = {'args': {'order': 'sync'}, 'request': request_id()}
-    is_([told(conn, 'refund', **ask, deadline_ms=700) for _ in range(2)], ['unavailable'] * 2, 'what is not durable is not told')
+    is_([told(conn, 'refund', **ask, deadline_ms=500) for _ in range(2)], ['unavailable'] * 2, 'what is not durable is not told')
+    one = Asking(daemon, args={'order': 'local'}, deadline_ms=1500)
+    waits = "pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep' and application_name = 'effectd execute'"
+    wait_until(lambda: cluster.psql(f'select {waits}') and rows_of(cluster, 'local'), 20, 'its COMMIT waits for the standby, and is cancelled there')
+    is_(one.told(), 'unavailable', 'nor is what is committed locally only')
     cluster.psql("alter system reset synchronous_standby_names", "select pg_reload_conf()", database='postgres')
     wait_until(lambda: told(conn, 'refund', **ask) in ('ran', 'replay'), 30, 'it is told when it is')
-    is_(rows_of(cluster, 'sync'), 1, 'and there once')
+    is_((rows_of(cluster, 'sync'), rows_of(cluster, 'local')), (1, 1), 'and there once')
 
 
 def stopping(cluster, daemon, second):
     second.stop()
-    last = Asking(daemon, args={'order': 'stop', 'sleep': 1})
-    asleep(cluster)
-    is_(daemon.stop(), 0, 'the daemon stops in order under a statement')
-    is_((last.told(), rows_of(cluster, 'stop')), ('ran', 1), 'which is seen to its end, and answered')
+    last, gone = (Asking(daemon, args={'order': order, 'sleep': sleep}) for order, sleep in (('stop', 0.3), ('gone', 1)))
+    asleep(cluster, 2)
+    gone.conn.sock.shutdown(2)
+    is_(daemon.stop(), 0, 'the daemon stops in order under statements')
+    is_((last.told(), rows_of(cluster, 'stop')), ('ran', 1), 'one is seen to its end, and answered')
+    is_(rows_of(cluster, 'gone'), 1, 'one for which nobody waits, too')
     wait_until(lambda: cluster.psql("select count(*) from pg_stat_activity where application_name = 'effectd execute'") == '0', 20, 'no connection is left')
 
 
