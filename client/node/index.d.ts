@@ -156,7 +156,7 @@ export interface GuardOptions<A = any> {
    * Never a tool-call id, a text that a model wrote, or a clock. A key put together from something
    * that was not there ("refund:undefined") is InvalidParams.
    */
-  key?: OfArgs<A, string | undefined>;
+  key?: OfArgs<A, string>;
   /** What effectd sees of the args, if not all of them. It is sent as JSON; what JSON would lose
    * without a word (a Map, NaN) is InvalidParams, the digits of a BigInt are sent as an integer. */
   args?: (args: A) => object;

@@ -213,12 +213,12 @@ test('a child inherits no connection', async () => {
   assert.doesNotMatch(stdout.replace(/.* [12] -> .*\n/g, ''), /socket:/);
 });
 
-test('a ledger that goes out of use is closed when its work is done', { skip: !Symbol.asyncDispose && undefined }, async () => {
+test('a ledger that goes out of use is closed when its work is done', async () => {
   const own = new Ledger();
   const key = newKey();
   const call = guard(own, { tool: 't', key }, () => new Promise((resolve) => setTimeout(resolve, 50, 5)))({});
   await new Promise(setImmediate);
-  await (own[Symbol.asyncDispose ?? 'close'] ?? own.close).call(own);
+  await own[Symbol.asyncDispose]();
   assert.equal((await state(key)).result, 5);
   assert.equal(await call, 5);
 });
