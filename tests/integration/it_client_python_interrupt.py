@@ -23,7 +23,7 @@ class Judge:
 
     def __init__(self, daemon):
         self.daemon, self.calls = daemon, collections.Counter()
-        self.finished, self.seen, self.wrong = set(), collections.Counter(), []
+        self.seen, self.wrong = collections.Counter(), []
 
     def effect(self, key):
         """The call itself has done what it does."""
@@ -42,11 +42,17 @@ class Judge:
         return state
 
     def repeat(self, key, state, got):
-        """A repeat's value or error, by the state before."""
-        # what was given up before the call may be given back after it was seen to be unknown
-        fine = {'done': [key], 'unknown': [effectd.Unknown, key]}.get(state, [key])
-        if got not in fine or self.calls[key] != (got == key or state == 'unknown' and self.calls[key]):
+        """A repeat's value or error, by the state before. Whether it is final: a begin that was given up may come to the ledger, or
+        be given back, only behind that look."""
+        if state == 'done' or got == key:
+            fine = got == key and self.calls[key] == 1
+        elif state == 'unknown' or not self.calls[key]:
+            fine = got in (effectd.Unknown, effectd.Busy) and self.calls[key] <= 1
+        else:
+            fine = False
+        if not fine:
             self.wrong.append((key, state, 'the repeat got', got))
+        return got is not effectd.Busy
 
     def verdict(self, what):
         is_(self.wrong, [], what)
@@ -101,11 +107,14 @@ def interrupted_at_each_line(daemon, guarded_of):
             came = interrupt.run(guarded_of(ledger, key, judge))
             gc.collect()
             state = judge.settled(key, interrupt.where)
-            try:
-                got = guarded_of(ledger, key, judge)()
-            except effectd.EffectError as error:
-                got = type(error)
-            judge.repeat(key, state, got)
+
+            def asked_again(key=key, state=state):
+                try:
+                    got = guarded_of(ledger, key, judge)()
+                except effectd.EffectError as error:
+                    got = type(error)
+                return judge.repeat(key, state, got)
+            wait_until(asked_again)
             if not came:
                 break
             number += EVERY
@@ -175,11 +184,14 @@ async def cancelled_at_each_await(daemon, together, guarded_of):
             except asyncio.CancelledError:
                 cancelled = True
             state = await loop.run_in_executor(None, judge.settled, key)
-            try:
-                got = await guarded_of(ledger, key, judge)
-            except effectd.EffectError as error:
-                got = type(error)
-            judge.repeat(key, state, got)
+            got = effectd.Busy
+            while got is effectd.Busy:
+                await asyncio.sleep(0.01)
+                try:
+                    got = await guarded_of(ledger, key, judge)
+                except effectd.EffectError as error:
+                    got = type(error)
+                judge.repeat(key, state, got)
             if not cancelled and steps.left > 0:
                 break
             number += 1

@@ -85,9 +85,14 @@ def state_at(daemon, key, name='t'):
 
 
 def ended(daemon, key, name='t', deadline_s=10):
-    """Waits until nobody holds the effect; its state."""
-    wait_until(lambda: state_at(daemon, key, name) != 'pending', deadline_s, f'{key} is held no more')
-    return state_at(daemon, key, name)
+    """Waits until nobody holds the effect; its state then."""
+    seen = []
+
+    def is_held_no_more():
+        seen[:] = [state_at(daemon, key, name)]
+        return seen != ['pending']
+    wait_until(is_held_no_more, deadline_s, f'{key} is held no more')
+    return seen[0]
 
 
 def python(text, *args, env=None, wait=True, timeout_s=60, flags=('-W', 'error')):

@@ -19,7 +19,7 @@ _ascii = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=_SEPARA
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.S)
 _SCALAR = re.compile(rb'[^\s,\]}]+')
 _SPACE = re.compile(rb'[ \t\r\n]*')
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.S)
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]+|[\]}]+|"', re.S)
 
 #: What encoding a value that is no JSON raises.
 NO_JSON = (TypeError, ValueError, RecursionError, OverflowError)
@@ -89,13 +89,15 @@ def _value_end(text: bytes, at: int) -> int:
         return found.end()
     depth = 0
     for token in _TOKEN.finditer(text, at):
-        kind = token.group()
-        if kind in (b'{', b'['):
-            depth += 1
-        elif kind in (b'}', b']'):
-            depth -= 1
-            if depth == 0:
-                return token.end()
+        kind, n = text[token.start()], token.end() - token.start()
+        if kind in b'{[':
+            depth += n
+        elif kind in b'"' and n == 1:
+            raise ValueError('no end of a string')
+        elif kind in b'}]':
+            if depth <= n:
+                return token.start() + depth
+            depth -= n
     raise ValueError('no end of a value')
 
 
@@ -120,6 +122,10 @@ def members(text: bytes, start: int = 0) -> Dict[str, Tuple[int, int]]:
         at = _skip(text, end)
         if text[at : at + 1] == b',':
             at = _skip(text, at + 1)
+        elif text[at : at + 1] != b'}':
+            raise ValueError('no end of an object')
+    if start == 0 and text[at + 1 :].strip():
+        raise ValueError('more than an object')
     return found
 
 
@@ -169,7 +175,9 @@ def parse(line: bytes) -> Optional[Message]:
     undecoded = False
     try:
         answer = decode(line)
-    except (ValueError, RecursionError):
+    except ValueError:
+        return None
+    except RecursionError:  # only a recorded result may be so deep; all around it is to be right
         try:
             answer, undecoded = _parse_around(line)
         except (ValueError, RecursionError):
