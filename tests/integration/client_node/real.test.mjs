@@ -1,5 +1,5 @@
 // The Node client and a real daemon, whose socket is $EFFECTD_SOCKET: calls at once, leases, keys, results, the plain methods, and
-// what a process and its threads leave behind. Tools: `t` (lease 1 s), `steps` (keys by run and step), `read` (class read).
+// what a process and its threads leave behind. Tools: `t` (lease 1 s), `steps` (keys by run and step), `read` (class read), `book` (SQL).
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -179,6 +179,15 @@ test('the plain methods', async () => {
   await assert.rejects(ledger.get({ effect: randomUUID() }), NotFound);
   await assert.rejects(ledger.call('no_such_method'), { name: 'UnknownMethod' });
   await assert.rejects(ledger.list({ limit: 0 }), (error) => error instanceof InvalidParams && error.pointer === '/limit');
+});
+
+test('a tool that is SQL is executed once, and guarded by nothing else', async () => {
+  const asked = { tool: 'book', args: { order: some } };
+  const [ran, replay] = [await ledger.execute(asked), await ledger.execute(asked)];
+  assert.deepEqual([ran.decision, ran.result, ran.isFresh(), replay.decision], ['ran', { order: some }, false, 'replay']);
+  assert.equal(replay.rawResult, ran.rawResult);
+  const guarded = guard(ledger, { tool: 'book' }, () => assert.fail('fn was called'));
+  await assert.rejects(guarded({ order: some }), (error) => error instanceof InvalidParams && error.pointer === '/tool');
 });
 
 test('each thread has a ledger of its own, and ends when its work is done', async () => {
