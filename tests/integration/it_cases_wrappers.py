@@ -2,6 +2,9 @@
 """Named cases of keys, leases and replays as the caller of a wrapper sees them, in every language: what is called and how often, what
 he gets instead, and what a model reads. Sections K4, and the client's half of K2 and K3; the wire's half is in it_cases_claims, it_cases_replay and it_key."""
 import json
+import os
+import subprocess
+import sys
 import time
 
 from clients import *
@@ -229,6 +232,35 @@ def ordinals(daemon, language, test):
              'case 40: one tool and key with other arguments is a mismatch')
 
 
+def look_ups(daemon):
+    """case 26: the clients' own look-ups reach the row that the socket made, by the business key and by what derives it."""
+    with daemon.connect() as conn:
+        run = conn.call('begin', tool='order', args={'order_id': '26 looked up'})
+        conn.call('complete', **own_ids(run), result='by the socket')
+    hows = [{'tool': 'order', 'key': run['key']}, {'tool': 'order', 'args': {'order_id': '26 looked up'}}]
+    texts = {'Python': ([sys.executable, '-c', PYTHON_LOOK_UP], {'PYTHONPATH': os.path.join(SRC, 'client/python')}),
+             'Node': (['node', '--input-type=module', '-e', NODE_LOOK_UP, '--'], {'MODULE': os.path.join(SRC, 'client/node/src/index.js')})}
+    for language, (command, env) in texts.items():
+        out = subprocess.run([*command, daemon.socket, json.dumps(hows)], capture_output=True, text=True, check=False, timeout=60 * SLOW, env={**os.environ, **env})
+        is_(out.stdout.split(), [run['effect']] * 2, f'case 26: {language} looks it up by key and by args, and finds that row {out.stderr}')
+
+
+PYTHON_LOOK_UP = """
+import effectd, json, sys
+with effectd.Ledger(sys.argv[1]) as ledger:
+    for how in json.loads(sys.argv[2]):
+        print(ledger.get(**how)['effect'])
+"""
+NODE_LOOK_UP = """
+const { Ledger } = await import(process.env.MODULE);
+const [socket, hows] = process.argv.slice(-2);
+const ledger = new Ledger({ socket });
+for (const how of JSON.parse(hows)) {
+  console.log((await ledger.get(how)).effect);
+}
+await ledger.close();
+"""
+
 SCENARIOS = [long_work, late_owner, no_lease_given, refused_ones_harm_nobody, mismatch_first, replayed_failure, tool_errors, same_bytes, one_row, time_outs,
              call_ids, no_key, what_is_left_out, tenants, ordinals]
 
@@ -236,5 +268,6 @@ with Cluster() as cluster, Daemon(cluster, config=CONFIG, tools=TOOLS) as daemon
     daemon.ready()
     PROBE.says('absent')
     play(daemon, SCENARIOS)
+    look_ups(daemon)
     is_(cluster.invariants(), [], 'no invariant is broken')
 done()
