@@ -8,6 +8,7 @@ import functools
 import inspect
 import pickle
 import threading
+import typing
 
 from harness import *
 from pyclient import *
@@ -55,8 +56,9 @@ def test_guarded(ledger, relay):
     claim = calls[0]
     is_((claim.key, claim.attempt, claim.provider_key, claim.id), ('by:1042:3', 1, first['provider_key'], claim.provider_key),
         'the function was told its claim')
-    is_((refund.__name__, refund.__doc__, str(inspect.signature(refund))[:11]), ('refund', 'Pays back.', '(order_id: '),
-        'name, doc and signature are the function\'s')
+    is_((refund.__name__, refund.__doc__, str(inspect.signature(refund)), sorted(typing.get_type_hints(refund))),
+        ('refund', 'Pays back.', "(order_id: int, line: int = 3, *, memo: str = '') -> dict", ['line', 'memo', 'order_id', 'return']),
+        'name, doc and signature are the function\'s, but for the claim')
     again = effectd.outcome(refund, 1042)
     is_((again.replayed, again.value, again.key), (True, first, 'by:1042:3'), 'outcome() says that it is a replay')
     like(again.raw.decode(), r'^\{"refund":"re_1042",', 'and has the recorded bytes')

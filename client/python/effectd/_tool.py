@@ -170,6 +170,20 @@ def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(fn)
 
 
+def dress(guarded: Callable[..., Any], tool: Tool) -> Callable[..., Any]:
+    """Gives it the face of the function, without the claim: neither callers are to give that, nor
+    models, where a framework makes a schema of the signature."""
+    functools.update_wrapper(guarded, tool.fn)
+    if tool.wants_claim():
+        signature = signature_of(tool.fn)
+        shown = [each for name, each in signature.parameters.items() if name != CLAIM]
+        setattr(guarded, '__signature__', signature.replace(parameters=shown))
+        hints = getattr(tool.fn, '__annotations__', {})
+        guarded.__annotations__ = {name: hint for name, hint in hints.items() if name != CLAIM}
+    setattr(guarded, '__effectd__', tool)
+    return guarded
+
+
 def check(fn: Callable[..., Any]) -> None:
     """Refuses what does its work after it has returned: by then the guard would have recorded a
     result."""

@@ -295,12 +295,10 @@ class AsyncLedger:
         )
 
     def _wrap(self, tool: _tool.Tool) -> Callable[..., Any]:
-        @functools.wraps(tool.fn)
         async def guarded(*args: Any, **kwargs: Any) -> Any:
             return (await self._run(tool, tool.call(args, kwargs), args, kwargs)).value
 
-        setattr(guarded, '__effectd__', tool)
-        return guarded
+        return _tool.dress(guarded, tool)
 
     async def _run(
         self, tool: _tool.Tool, call: Call, args: Tuple[Any, ...], kwargs: Dict[str, Any]

@@ -357,12 +357,10 @@ class Ledger:
         )
 
     def _wrap(self, tool: _tool.Tool) -> Callable[..., Any]:
-        @functools.wraps(tool.fn)
         def guarded(*args: Any, **kwargs: Any) -> Any:
             return self._run(tool, tool.call(args, kwargs), args, kwargs).value
 
-        setattr(guarded, '__effectd__', tool)
-        return guarded
+        return _tool.dress(guarded, tool)
 
     def _run(
         self, tool: _tool.Tool, call: Call, args: Tuple[Any, ...], kwargs: Dict[str, Any]
