@@ -1,8 +1,11 @@
 #!/usr/bin/python3
 """The Python package and the process it lives in: threads, forks, other programs, workers that are spawned, ends of every kind. A claim ends
 with its owner, whoever has inherited from him; only the owner reports; and an interpreter that ends does so at once and in silence."""
+import asyncio
+import collections
 import functools
 import os
+import random
 import signal
 import threading
 import time
@@ -12,6 +15,7 @@ from pyclient import *
 import effectd
 
 N_THREADS = 64
+N_KEYS = rounds_of(300, 5000)
 HEAD = '''
 import asyncio, os, signal, subprocess, sys, time
 import effectd
@@ -58,6 +62,78 @@ def threads(daemon):
         names = [each.name for each in threading.enumerate() if each.name == 'effectd']
         is_(len(names), 1, 'one thread keeps all leases')
     ok('effectd' not in [each.name for each in threading.enumerate()], 'and ends with the ledger')
+
+
+class Storm:
+    """Threads and tasks that all want the same effects, while the daemon is killed under them; its book has each call."""
+
+    def __init__(self, path):
+        self.path, self.lock, self.stopping = path, threading.Lock(), threading.Event()
+        self.book, self.odd, self.n_told = collections.Counter(), [], 0
+
+    def effect(self, key):
+        with self.lock:
+            self.book[key] += 1
+            return {'of': key}
+
+    def note(self, key, value):
+        self.n_told += 1
+        if value != {'of': key}:
+            self.odd.append((key, value))
+
+    def threads(self):
+        with effectd.Ledger(self.path, wait=1, begin_timeout=60) as ledger:
+            def work(source):
+                while not self.stopping.is_set():
+                    key = f'storm {source.randrange(N_KEYS)}'
+                    try:
+                        self.note(key, ledger.tool('t', key=key)(functools.partial(self.effect, key))())
+                    except effectd.Busy:
+                        pass
+                    except Exception as error:  # pylint: disable=broad-except
+                        self.odd.append((key, repr(error)))
+            workers = [threading.Thread(target=work, args=(random.Random(random.random()),)) for _ in range(16)]
+            for each in workers:
+                each.start()
+            for each in workers:
+                each.join()
+
+    async def tasks(self):
+        async with effectd.AsyncLedger(self.path, wait=1, begin_timeout=60) as ledger:
+            async def work(source):
+                while not self.stopping.is_set():
+                    key = f'storm {source.randrange(N_KEYS)}'
+
+                    async def fn(key=key):
+                        await asyncio.sleep(0)
+                        return self.effect(key)
+                    try:
+                        self.note(key, await ledger.tool('t', key=key, args=lambda _: None)(fn)())
+                    except effectd.Busy:
+                        pass
+                    except Exception as error:  # pylint: disable=broad-except
+                        self.odd.append((key, repr(error)))
+            await asyncio.gather(*(work(random.Random(random.random())) for _ in range(32)))
+
+
+def storm(daemon):
+    """Threads and tasks, and a daemon that is killed and comes back."""
+    it = Storm(daemon.socket)
+    both = [threading.Thread(target=it.threads), threading.Thread(target=lambda: asyncio.run(it.tasks()))]
+    for each in both:
+        each.start()
+    for _ in range(rounds_of(3, 30)):
+        goal = it.n_told + 300
+        wait_until(lambda: it.n_told >= goal or it.odd, 60, 'so many more were told')  # pylint: disable=cell-var-from-loop
+        daemon.kill()
+        daemon.start().ready()
+    it.stopping.set()
+    for each in both:
+        each.join()
+    is_(it.odd, [], f'{it.n_told} calls by threads and tasks under a daemon that is killed: all have the value of their effect')
+    is_([key for key, n in it.book.items() if n != 1], [], f'each of {len(it.book)} effects was called once')
+    with effectd.Ledger(daemon.socket) as ledger:
+        is_({ledger.get(tool='t', key=key)['state'] for key in it.book}, {'done'}, 'and is recorded')
 
 
 def lease_of_many(daemon):
@@ -267,9 +343,11 @@ def modules(daemon):
 
 
 def main():
+    seed()
     policies = [tool(), tool('short', lease='1s')]
     with Cluster() as cluster, Daemon(cluster, tools=policies).ready() as daemon:
         threads(daemon)
+        storm(daemon)
         lease_of_many(daemon)
         owners_die(daemon)
         forks(daemon)
