@@ -11,6 +11,7 @@ import termios
 import time
 
 CHUNK = 1 << 20
+DRAINS_MAX = 100
 LONG = 1 << 16  # a line that may be more than a socket holds is cut without being known
 
 Request = collections.namedtuple('Request', 'conn id method params gap_ms size')  # gap_ms: since .last_s
@@ -36,7 +37,7 @@ class Played:
     def __init__(self, path):
         self.path, self.listener, self.conns = path, None, []
         self.requests, self.faults = collections.deque(), []
-        self.cut, self.last_s = None, 0.0
+        self.cut, self.last_s, self.n_events = None, 0.0, 0
         self.start()
 
     def start(self):
@@ -68,6 +69,7 @@ class Played:
         for fd in [*sources, *([self.listener.fileno()] if self.listener else []), *([] if also is None else [also])]:
             poller.register(fd, select.POLLIN)
         ready = {fd for fd, _ in poller.poll(max(0, timeout_s) * 1000)}
+        self.n_events += len(ready)
         for fd in ready:
             if fd in sources:
                 self._read(sources[fd])
@@ -144,12 +146,16 @@ class Played:
         conn.close()
         self.last_s = time.monotonic()
 
+    def drain(self):
+        """Takes all that has come so far: it may stand in connections that nobody has accepted yet."""
+        for _ in range(DRAINS_MAX):  # a line that is to be cut stays readable while it is not whole
+            n = self.n_events
+            self.poll(0)
+            if self.n_events == n:
+                return
+
     def end(self):
         """Closes all of it. Returns the lines that came and were not taken."""
-        while True:
-            n = len(self.requests) + len(self.faults) + len(self.conns)
-            self.poll(0)
-            if len(self.requests) + len(self.faults) + len(self.conns) == n:
-                break
+        self.drain()
         self.stop()
         return [f'{request.method} {json.dumps(request.params)[:200]}' for request in self.requests] + self.faults

@@ -258,6 +258,7 @@ class Play:
             timeout_s = min(timeout_s, max(0, min(timer[0] for timer in self.timers) - time.monotonic()))
         if self.played.poll(timeout_s, self.driver.fd()) and not self.told:
             self.told = self.driver.take()
+            self.played.drain()  # what was sent before the driver's line came before it
         for request in [r for r in self.played.requests if r.method in ('extend', 'info')]:
             self.played.requests.remove(request)
             if request.method == 'extend':
