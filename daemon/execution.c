@@ -90,10 +90,10 @@ heard(struct execution *e, const struct pgconn_answer *a)
 }
 
 static void
-drop(struct execution *e)
+drop(struct execution *e, const char *why)
 {
 	if (e->conn)
-		execution_place_drop(&e->seat);
+		execution_place_drop(&e->seat, why);
 	e->conn = NULL;
 }
 
@@ -161,7 +161,7 @@ execution_given_back_cb(struct pgconn *c, const struct pgconn_answer *a, void *a
 	(void)c;
 	heard(e, a);
 	if (a->end == PGCONN_ERROR)
-		drop(e);
+		drop(e, NULL);
 	if (e->again)
 		ask_again(e);
 	else
@@ -194,7 +194,7 @@ execution_answered_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg
 	(void)c;
 	heard(e, a);
 	if (a->end == PGCONN_ERROR)
-		drop(e);
+		drop(e, NULL);
 	if (a->end != PGCONN_OK || a->warning) {
 		PQclear(e->claim);
 		e->claim = NULL;
@@ -241,7 +241,7 @@ record_refused(struct execution *e, const struct pgconn_answer *a)
 {
 	bool ours = strncmp(a->sqlstate, "ZE", 2) == 0;
 
-	drop(e);
+	drop(e, NULL);
 	if (ours)
 		log_error("execute", "the record of \"%s\" is refused (%s): %s",
 		    e->ask.policy->name, a->sqlstate, a->message);
@@ -273,7 +273,7 @@ execution_committed_cb(struct pgconn *c, const struct pgconn_answer *a, void *ar
 		log_warn("execute", "whether \"%s\" is committed is not known, asking its row",
 		    e->ask.policy->name);
 		if (a->end == PGCONN_ERROR)
-			drop(e);
+			drop(e, NULL);
 		e->resent = true;
 		ask_again(e);
 	} else if (a->end == PGCONN_ERROR) {
@@ -404,7 +404,7 @@ claim_refused(struct execution *e, const struct pgconn_answer *a)
 	case BATCH_CONTENDED:
 	case BATCH_DROP:
 	case BATCH_READ_ONLY:
-		drop(e);
+		drop(e, a->message);
 		ask_again(e);
 		return;
 	default:
@@ -439,7 +439,7 @@ execution_claimed_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 		return;
 	}
 	log_error("execute", "the server's answer makes no sense");
-	drop(e);
+	drop(e, NULL);
 	finish(e, EXECUTION_INTERNAL);
 }
 
@@ -547,7 +547,7 @@ execution_stop(void)
 	struct execution *e;
 
 	while ((e = LIST_FIRST(&all))) {
-		drop(e);
+		drop(e, NULL);
 		e->abandoned = true;
 		finish(e, EXECUTION_UNAVAILABLE);
 	}

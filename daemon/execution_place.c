@@ -129,17 +129,24 @@ backoff_ms(unsigned n_failures)
 	return ms / 2 + random() % (ms / 2 + 1);
 }
 
+/* Says what is in the way, once. */
+static void
+say_why(struct execution_place *p, const char *why)
+{
+	if (same_text(p->why, why))
+		return;
+	log_warn("execute", "nothing can be executed as \"%s\": %s, trying again", p->user, why);
+	free(p->why);
+	p->why = xstrdup(why);
+}
+
 /* It was never of use. */
 static void
 lane_failed(struct execution_lane *lane, const char *why)
 {
 	struct execution_place *p = lane->place;
 
-	if (!same_text(p->why, why)) {
-		log_warn("execute", "cannot connect as \"%s\": %s, trying again", p->user, why);
-		free(p->why);
-		p->why = xstrdup(why);
-	}
+	say_why(p, why);
 	p->n_failures++;
 	p->open_after_ms = loop_now_ms() + backoff_ms(p->n_failures);
 	lane_free(lane);
@@ -165,10 +172,6 @@ lane_connected_cb(struct pgconn *c, void *arg)
 	struct execution_place *p = lane->place;
 
 	(void)c;
-	if (p->why)
-		log_info("execute", "connected as \"%s\"", p->user);
-	free(p->why);
-	p->why = NULL;
 	p->n_failures = 0;
 	lane_idle(lane);
 }
@@ -331,17 +334,24 @@ void
 execution_place_return(struct execution_seat *seat)
 {
 	struct execution_lane *lane = seat->lane;
+	struct execution_place *p = lane->place;
 
+	if (p->why)
+		log_info("execute", "tools are executed as \"%s\" again", p->user);
+	free(p->why);
+	p->why = NULL;
 	seat->lane = NULL;
 	lane_idle(lane);
 }
 
 void
-execution_place_drop(struct execution_seat *seat)
+execution_place_drop(struct execution_seat *seat, const char *why)
 {
 	struct execution_lane *lane = seat->lane;
 	struct execution_place *p = lane->place;
 
+	if (why)
+		say_why(p, why);
 	seat->lane = NULL;
 	lane->seat = NULL;
 	lane_free(lane);

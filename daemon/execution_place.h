@@ -33,8 +33,9 @@ void execution_place_ask(struct execution_seat *seat, const char *user, const ch
     unsigned max, int64_t connect_timeout_ms);
 /* The connection is of use to the next one: nothing is in flight, and no transaction is open. */
 void execution_place_return(struct execution_seat *seat);
-/* It is not: closed, in the midst of whatever it is at. */
-void execution_place_drop(struct execution_seat *seat);
+/* It is not: closed, in the midst of whatever it is at. `why`: it did not let us work, which is
+ * logged; may be NULL. */
+void execution_place_drop(struct execution_seat *seat, const char *why);
 /* It was lost: its open call ended as PGCONN_LOST. `unresolved`: what was sent may be committed,
  * and its backend at work still: that one counts as a connection until the seat leaves. */
 void execution_place_lost(struct execution_seat *seat, bool unresolved);

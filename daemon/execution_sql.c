@@ -20,10 +20,11 @@
 	" pg_catalog.set_config('idle_in_transaction_session_timeout', '10000', true)"
 
 /* Around the statement: its row as a JSON object by column, two rows at most, and none beyond its
- * size. Fenced: whatever a function is declared, it is called once. */
+ * size. The first part and the limit are fences: whatever a function is declared, it is called once
+ * for a row. */
 #define BEFORE "with effectd_row as materialized (\n"
 #define BEHIND                                                                                  \
-	"\n), effectd_line as materialized ("                                                   \
+	"\n), effectd_line as ("                                                                \
 	"select pg_catalog.row_to_json(effectd_row)::pg_catalog.text as line from effectd_row " \
 	"limit 2) select case when pg_catalog.octet_length(line) <= %d then line end from "     \
 	"effectd_line"

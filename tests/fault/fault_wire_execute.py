@@ -62,16 +62,18 @@ class Lane:
 
 
 class CutLane(Lane):
+    """One of the exchanges is cut, at one byte after the other."""
+
     def go(self, side):
-        for name, what in EXCHANGES.items():
-            rule = side.proxy.arm(Record(what))
-            side.ask('execute', self.ask())
-            wait_until(rule.fired.is_set, 20, name)
-            note(f'{name}: bytes of an exchange {rule.n}')
-            for half in (UP, DOWN):
-                for n, byte in enumerate(range(random.randrange(STEP), rule.n[half] + 1, STEP), random.randrange(3)):
-                    how = CUTS[n % len(CUTS)]
-                    self.one(side, f'{name} cut {half}', Cut(what, half, byte, how), (half, byte, how))
+        what = EXCHANGES[self.name]
+        rule = side.proxy.arm(Record(what))
+        side.ask('execute', self.ask())
+        wait_until(rule.fired.is_set, 20, self.name)
+        note(f'{self.name}: bytes of an exchange {rule.n}')
+        for half in (UP, DOWN):
+            for n, byte in enumerate(range(random.randrange(STEP), rule.n[half] + 1, STEP), random.randrange(3)):
+                how = CUTS[n % len(CUTS)]
+                self.one(side, f'{self.name} cut {half}', Cut(what, half, byte, how), (half, byte, how))
 
 
 class RefusedLane(Lane):
@@ -86,7 +88,6 @@ class RefusedLane(Lane):
                 self.one(side, f'{name} ended by 57P01', Inject(what, '57P01', 'fatal'), n)
             self.one(side, 'a COMMIT of which nobody knows (40003)', Inject('commit', '40003'), n)
             self.one(side, 'a COMMIT that the disk has no room for', Inject('commit', '53100'), n)
-        told = side.ask('execute', self.ask())
         rule = side.proxy.arm(Inject('commit', '23514'))
         told = side.ask('execute', self.ask())
         is_((rule.fired.wait(10), told.word, told.answer['error']['data']['sqlstate']), (True, 'tool_failed', '23514'),
@@ -120,7 +121,7 @@ with Cluster() as the_cluster:
     with Daemon(the_cluster) as the_daemon:
         the_daemon.ready()
     the_cluster.psql(SETUP)
-    lanes = [CutLane(the_cluster, 'cut'), RefusedLane(the_cluster, 'refused'),
+    lanes = [*(CutLane(the_cluster, name) for name in EXCHANGES), RefusedLane(the_cluster, 'refused'),
              SilentLane(the_cluster, 'silent', request_timeout='1s', execute_connections=16)]
     in_parallel(*(lane.run for lane in lanes))
     for the_lane in lanes:

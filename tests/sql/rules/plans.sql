@@ -9,6 +9,7 @@
 \endif
 select effect_test.tool('guarded', '{"turn_budget": 2, "turn_asks": 9, "business_window": "1h", "on_business_duplicate": "hold"}') \gset
 select effect.allow('postgres', 'default') \gset
+select effect_test.tool('executed', '{"execute": {"query": "select 1", "user": "postgres"}}') \gset
 -- no pg_temp: it is gone with the session
 create schema plans;
 create function plans.scans() returns bigint language sql as $$
@@ -45,6 +46,12 @@ begin
       perform effect.begin_here('default', 'probed', k, replace(effect_test.uid('args')::text, '-', '')) from unnest(p_keys) k;
     when 'begin and complete here' then
       perform (select effect.complete_here(h.effect, h.token, '1') from effect.begin_here('default', 'probed', k) h) from unnest(p_keys) k;
+    when 'execute', 'execute again', 'execute, sent again' then
+      perform effect.execute_begin(effect.id('default', 'executed', k), (select version from effect_test.tool where name = 'executed'), k, null,
+        effect_test.uid(k || case p_message when 'execute again' then ' 2' else '' end), null, null, null, null, null, null, null, null, false,
+        p_message = 'execute, sent again') from unnest(p_keys) k;
+    when 'execute, record' then
+      perform effect.execute_done(effect.id('default', 'executed', k), effect_test.uid(k), '1', false) from unnest(p_keys) k;
     when 'complete' then perform effect_test.complete(v_1);
     when 'complete failed' then perform effect_test.complete((select jsonb_agg(j || '{"outcome": "failed"}') from jsonb_array_elements(v_1) j));
     when 'complete attempt 2 failed' then
@@ -97,7 +104,8 @@ insert into plans.step (message, before) values
   ('begin again', '{begin, complete}'), ('begin again', '{begin, a minute later}'), ('begin, sent again', '{begin}'),
   ('begin again', '{begin, complete, two months later}'),
   ('begin here', '{}'), ('begin here', '{begin, release}'), ('begin here', '{begin, complete}'), ('begin here', '{begin, a minute later}'),
-  ('begin and complete here', '{}'), ('begin guarded', '{}'), ('begin guarded, twins', '{begin guarded}'), ('list business', '{begin guarded}'),
+  ('execute', '{}'), ('execute, record', '{execute}'), ('execute again', '{execute, "execute, record"}'),
+  ('execute, sent again', '{execute, "execute, record"}'), ('begin and complete here', '{}'), ('begin guarded', '{}'), ('begin guarded, twins', '{begin guarded}'), ('list business', '{begin guarded}'),
   ('complete', '{begin}'), ('complete', '{begin, complete}'), ('complete', '{begin, unknown}'),
   ('complete', '{begin, release, begin again}'), ('complete failed', '{begin}'), ('complete failed', '{begin, complete}'),
   ('complete attempt 2 failed', '{begin, release, begin again}'), ('complete', '{begin, release}'),
