@@ -13,7 +13,7 @@ SYSTEM = '/run/effectd/effectd.sock'
 PATH_BYTES_MAX = 107
 
 
-def find_socket(named: Optional[Union[str, 'os.PathLike[str]']] = None) -> str:
+def find_socket(named: Optional[Union[str, os.PathLike[str]]] = None) -> str:
     """The socket's path. Raises ValueError if it is longer than a Unix socket's may be."""
     path = (
         os.fspath(named)

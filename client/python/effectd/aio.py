@@ -12,15 +12,16 @@ import os
 import threading
 import weakref
 from types import TracebackType
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple, Type, TypeVar, Union, cast
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple, Type, TypeVar, cast
 
-from . import _grant, _methods, _paths, _sockets, _steps, _tool, context, errors
+from . import _grant, _methods, _sockets, _steps, _tool, errors
+from ._base import Errors, LedgerBase
 from ._claim import ClaimBase
 from ._grant import Call, Grant, Options, Outcome
 from ._keeper import Keeper
 from ._mux import Hub, Late, Runner
 from ._steps import Answer, Steps
-from .ledger import Ledger, _make
+from .ledger import Ledger
 
 T = TypeVar('T')
 F = TypeVar('F', bound=Callable[..., Any])
@@ -128,20 +129,20 @@ class AsyncClaim(ClaimBase):
     async def _succeeded(self, value: Any) -> None:
         grant = self._grant
         if grant is not None and self._owes():
-            self._over(grant)
+            self._over()
             await self._ledger._report(_grant.succeeded(grant, value), self._call.options)
 
     async def _ended(self, error: BaseException) -> None:
         grant = self._grant
         if grant is not None and self._owes():
-            self._over(grant)
+            self._over()
             steps = _grant.ended(grant, error)()
             if isinstance(error, GeneratorExit):
                 self._ledger._here().hub.spawn(steps)  # a coroutine that is closed cannot wait
                 return
             await self._ledger._report(steps, self._call.options)
 
-    def _over(self, grant: Grant) -> None:
+    def _over(self) -> None:
         self._reported = True
         self._leave()
 
@@ -161,41 +162,12 @@ class _Here:
         self.keeper = Keeper(lambda: self.hub)
 
 
-class AsyncLedger:
-    """The local effectd, for tasks. Its parameters, limits and errors are Ledger's. Nothing is
-    opened until it is used, in the event loop that uses it; `await ledger.aclose()`, or `async
-    with`, closes what that loop has open.
-    """
+class AsyncLedger(LedgerBase):
+    __doc__ = f"""The local effectd, for tasks. Nothing is opened until it is used, in the event
+    loop that uses it; `await ledger.aclose()`, or `async with`, closes what that loop has open.
+    {LedgerBase.__doc__}"""
 
-    def __init__(
-        self,
-        socket: Optional[Union[str, 'os.PathLike[str]']] = None,
-        *,
-        namespace: Optional[str] = None,
-        owner: Optional[str] = None,
-        lease: Optional[float] = None,
-        wait: float = 30.0,
-        begin_timeout: float = 10.0,
-        complete_timeout: float = 60.0,
-        report_timeout: float = 5.0,
-        max_line: int = 1048576,
-        encode: Optional[Callable[[Any], Any]] = None,
-        decode: Optional[Callable[[Any], Any]] = None,
-    ) -> None:
-        self._socket = socket
-        self._options = Options(
-            namespace,
-            owner,
-            lease,
-            wait,
-            begin_timeout,
-            complete_timeout,
-            report_timeout,
-            max_line,
-            encode,
-            decode,
-        )
-        self._path = functools.partial(_paths.find_socket, socket)
+    def _set_up(self) -> None:
         self._lock = threading.Lock()
         self._heres: Dict[int, _Here] = {}
         self._finalizer = weakref.finalize(self, _close_all, self._heres)
@@ -205,9 +177,6 @@ class AsyncLedger:
         """In a forked child: nothing of the parent's goes on."""
         self._lock = threading.Lock()
         self._heres.clear()
-
-    def __reduce__(self) -> Any:
-        return _make, (type(self), self._socket, _tool.as_arguments(self._options))
 
     async def aclose(self) -> None:
         """Closes what this event loop has open, after the reports that are under way
@@ -233,42 +202,6 @@ class AsyncLedger:
 
     # ---- guards
 
-    def tool(
-        self,
-        name: str,
-        *,
-        key: Optional[_tool.Key] = None,
-        args: Optional[Callable[[Dict[str, Any]], Optional[Mapping[str, Any]]]] = None,
-        errors: Tuple[Type[BaseException], ...] = (),  # pylint: disable=redefined-outer-name
-        **options: Any,
-    ) -> Callable[[F], F]:
-        """Guards an async function, as Ledger.tool() does. A function that is not async is for
-        Ledger: it would hold up the loop."""
-
-        def guard(fn: F) -> F:
-            _tool.check(fn)
-            if not _tool.is_async(fn):
-                raise TypeError(
-                    f'{getattr(fn, "__qualname__", fn)} is not async: guard it by effectd.Ledger'
-                )
-            return cast(
-                F,
-                self._wrap(
-                    _tool.Tool(
-                        fn,
-                        name,
-                        _tool.options_of(self._options, options),
-                        self._wrap,
-                        self._run,
-                        key,
-                        args,
-                        errors,
-                    )
-                ),
-            )
-
-        return guard
-
     def claim(
         self,
         tool: str,
@@ -276,23 +209,18 @@ class AsyncLedger:
         *,
         key: Optional[str] = None,
         again: Optional[str] = None,
-        errors: Tuple[Type[BaseException], ...] = (),  # pylint: disable=redefined-outer-name
+        errors: Errors = (),  # pylint: disable=redefined-outer-name
         **options: Any,
     ) -> AsyncClaim:
         """Guards a block of code, as Ledger.claim() does: `async with ledger.claim(...) as
         claim:`."""
-        return AsyncClaim(
-            self,
-            Call(
-                tool,
-                _tool.options_of(self._options, options),
-                key=key,
-                args=args,
-                again=again,
-                errors=errors,
-                **context.current(),
-            ),
-        )
+        return AsyncClaim(self, self._asked(tool, args, key, again, errors, options))
+
+    def _guard(self, tool: _tool.Tool) -> Callable[..., Any]:
+        if not _tool.is_async(tool.fn):
+            name = getattr(tool.fn, '__qualname__', tool.fn)
+            raise TypeError(f'{name} is not async, and would hold up the loop: guard it by Ledger')
+        return self._wrap(tool)
 
     def _wrap(self, tool: _tool.Tool) -> Callable[..., Any]:
         async def guarded(*args: Any, **kwargs: Any) -> Any:

@@ -9,29 +9,19 @@ them.
 """
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import threading
 import weakref
 from types import TracebackType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    Dict,
-    Mapping,
-    Optional,
-    Tuple,
-    Type,
-    TypeVar,
-    Union,
-    cast,
-)
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Tuple, Type, TypeVar
 
-from . import _grant, _methods, _paths, _steps, _tool, context, errors
+from . import _grant, _methods, _steps, _tool, errors
 from ._background import Background
+from ._base import Errors, LedgerBase
 from ._claim import ClaimBase
-from ._grant import Call, Grant, Options, Outcome
+from ._grant import Call, Grant, Outcome
 from ._keeper import Keeper
 from ._mux import Late
 from ._pool import Caller, Pool
@@ -42,7 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar('T')
 F = TypeVar('F', bound=Callable[..., Any])
-Path = Union[str, 'os.PathLike[str]']
 
 
 class Claim(ClaimBase):
@@ -195,62 +184,16 @@ class Claim(ClaimBase):
             self._caller.end(clean=False)
 
 
-class Ledger:
-    """The local effectd, for threads. Nothing is opened until it is used; one for a process is
-    enough.
+class Ledger(LedgerBase):
+    __doc__ = f"""The local effectd, for threads. Nothing is opened until it is used; one for a
+    process is enough, and any thread may use it. {LedgerBase.__doc__}"""
 
-    socket: the daemon's path; by default $EFFECTD_SOCKET, else the user's daemon's, else the
-    system's. namespace: needed only where this user has several. owner: a label (255 bytes) told to
-    others who find an effect busy. lease: seconds a claim is held for without a sign of life (1 to
-    3600; by default the policy's). wait: how many seconds to wait for an outcome that is on its way
-    (0 to 60) before Busy or Unknown. begin_timeout: seconds on top of that until Unavailable.
-    complete_timeout: how long a result is tried to be recorded. report_timeout: the same for
-    outcomes that the end of the lease tells as well. max_line: the daemon's, in bytes; a longer
-    result is recorded by its size and hash. encode, decode: from a function's value to what JSON
-    can hold, and back for replays.
-
-    A child made by os.fork() may use it too: it opens connections of its own. It can be pickled,
-    without them.
-    """
-
-    def __init__(
-        self,
-        socket: Optional[Path] = None,
-        *,
-        namespace: Optional[str] = None,
-        owner: Optional[str] = None,
-        lease: Optional[float] = None,
-        wait: float = 30.0,
-        begin_timeout: float = 10.0,
-        complete_timeout: float = 60.0,
-        report_timeout: float = 5.0,
-        max_line: int = 1048576,
-        encode: Optional[Callable[[Any], Any]] = None,
-        decode: Optional[Callable[[Any], Any]] = None,
-    ) -> None:
-        self._socket = socket
-        self._options = Options(
-            namespace,
-            owner,
-            lease,
-            wait,
-            begin_timeout,
-            complete_timeout,
-            report_timeout,
-            max_line,
-            encode,
-            decode,
-        )
-        path = functools.partial(_paths.find_socket, socket)
-        self._pool = Pool(path)
-        self._background = Background(path)
-        background = self._background
+    def _set_up(self) -> None:
+        self._pool = Pool(self._path)
+        background = self._background = Background(self._path)
         self._keeper = Keeper(lambda: background.hub)
         self._tasks: Optional['AsyncLedger'] = None
-        self._finalizer = weakref.finalize(self, _close, self._pool, self._background)
-
-    def __reduce__(self) -> Any:
-        return _make, (type(self), self._socket, _tool.as_arguments(self._options))
+        self._finalizer = weakref.finalize(self, _close, self._pool, background)
 
     def close(self) -> None:
         """Closes what is open; claims that are still held turn unknown. A later call opens anew."""
@@ -272,55 +215,6 @@ class Ledger:
 
     # ---- guards
 
-    def tool(
-        self,
-        name: str,
-        *,
-        key: Optional[_tool.Key] = None,
-        args: Optional[Callable[[Dict[str, Any]], Optional[Mapping[str, Any]]]] = None,
-        errors: Tuple[Type[BaseException], ...] = (),  # pylint: disable=redefined-outer-name
-        **options: Any,
-    ) -> Callable[[F], F]:
-        """Guards a function: `@ledger.tool('refund_order')`.
-
-        The call's arguments by name (defaults included, without self, cls and effect) are the args
-        of begin, from which the policy derives the key; they must be JSON values, or `args` makes
-        such of them: it is given {name: value} and returns an object. `key`: only where the key
-        comes from elsewhere; a string, or a function of the call's arguments. `errors`: kinds of
-        the tool's own errors, of which the policy's on_error says what they mean. Further options
-        are those of the ledger: wait, lease, owner, namespace, encode, decode, begin_timeout,
-        complete_timeout, report_timeout. A parameter of the function that is called `effect` gets
-        the Claim.
-
-        The caller gets the function's value, or the recorded one if it was done before, or an
-        EffectError; the function's own errors unchanged. An async function is guarded in its event
-        loop (AsyncLedger). Generators are refused.
-        """
-
-        def guard(fn: F) -> F:
-            _tool.check(fn)
-            if _tool.is_async(fn):
-                return self._for_tasks().tool(name, key=key, args=args, errors=errors, **options)(
-                    fn
-                )
-            return cast(
-                F,
-                self._wrap(
-                    _tool.Tool(
-                        fn,
-                        name,
-                        _tool.options_of(self._options, options),
-                        self._wrap,
-                        self._run,
-                        key,
-                        args,
-                        errors,
-                    )
-                ),
-            )
-
-        return guard
-
     def claim(
         self,
         tool: str,
@@ -328,7 +222,7 @@ class Ledger:
         *,
         key: Optional[str] = None,
         again: Optional[str] = None,
-        errors: Tuple[Type[BaseException], ...] = (),  # pylint: disable=redefined-outer-name
+        errors: Errors = (),  # pylint: disable=redefined-outer-name
         **options: Any,
     ) -> Claim:
         """Guards a block of code:
@@ -343,18 +237,13 @@ class Ledger:
         leaves the outcome unknown, and a RuntimeError says so. Entering it raises NotRun and its
         kin.
         """
-        return Claim(
-            self,
-            Call(
-                tool,
-                _tool.options_of(self._options, options),
-                key=key,
-                args=args,
-                again=again,
-                errors=errors,
-                **context.current(),
-            ),
-        )
+        return Claim(self, self._asked(tool, args, key, again, errors, options))
+
+    def _guard(self, tool: _tool.Tool) -> Callable[..., Any]:
+        if not _tool.is_async(tool.fn):
+            return self._wrap(tool)
+        tasks = self._for_tasks()
+        return tasks._guard(dataclasses.replace(tool, wrap=tasks._wrap, run=tasks._run))
 
     def _wrap(self, tool: _tool.Tool) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -496,7 +385,3 @@ class Ledger:
 def _close(pool: Pool, background: Background) -> None:
     pool.close()
     background.close()
-
-
-def _make(kind: Type[Any], socket: Optional[Path], options: Dict[str, Any]) -> Any:
-    return kind(socket, **options)
