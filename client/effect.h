@@ -187,7 +187,8 @@ enum effect_kind effect_begin(struct effect_ledger *ledger, const struct effect_
 /*
  * To be asked right before the guarded call starts: EFFECT_RUN (or EFFECT_PASS) if it may. Else it
  * is EFFECT_LATE, the claim is given back (sent by whatever call comes next), and it is no grant
- * any more. Never blocks.
+ * any more. EFFECT_MISUSE in another process than the one that asked, as only one of them may start
+ * it (a child that is to make its parent's call asks effect_fresh_ms()). Never blocks.
  */
 enum effect_kind effect_start(
     struct effect_ledger *ledger, struct effect_answer *grant) EFFECT_MUST_CHECK;

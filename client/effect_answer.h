@@ -10,6 +10,7 @@
 #include "effect_timer.h"
 
 #include <sys/queue.h>
+#include <sys/types.h>
 
 /* A line of the daemon's; spans are borrowed from it. */
 struct effect_wire {
@@ -28,6 +29,7 @@ struct effect_grant {
 	LIST_ENTRY(effect_answer) link;
 	struct effect_ledger *ledger; /* NULL: no grant, or its ledger is gone */
 	uint64_t serial;
+	pid_t pid; /* who was granted it */
 	struct effect_call
 	    *ticket; /* owned: with what it is given back, so that this needs no memory */
 	int64_t fresh_until_ms; /* by effect_sys_now_ms() */

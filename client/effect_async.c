@@ -85,7 +85,7 @@ effect_begin_async(struct effect_ledger *ledger, const struct effect_params *par
 
 	if (!enter(ledger) || !copy_struct(ledger, &p, sizeof p, params))
 		return EFFECT_MISUSE;
-	if (!effect_sys_uuid(request)) {
+	if (effect_sys_now_ms() == EFFECT_SYS_NO_CLOCK || !effect_sys_uuid(request)) {
 		effect_call_say(ledger, "%s", effect_strerror(EFFECT_ESYSTEM));
 		return EFFECT_ESYSTEM;
 	}
@@ -239,6 +239,10 @@ effect_start(struct effect_ledger *ledger, struct effect_answer *grant)
 	enum effect_kind kind = effect_answer_kind(grant);
 
 	effect_call_forked(ledger);
+	if (kind == EFFECT_RUN && grant->grant.pid != ledger->pid) {
+		effect_call_say(ledger, "start: this grant is another process's");
+		return EFFECT_MISUSE;
+	}
 	if (kind == EFFECT_RUN && effect_fresh_ms(grant) == 0) {
 		effect_grant_give_back(grant, "it was not started in time");
 		effect_call_say(ledger, "start: %s", effect_strerror(EFFECT_LATE));

@@ -123,7 +123,8 @@ effect_call_start(struct effect_call *call, int64_t timeout_ms)
 		timeout_ms = 0;
 	if (timeout_ms > TIMEOUT_MS_MAX)
 		timeout_ms = TIMEOUT_MS_MAX;
-	call->until_ms = effect_sys_now_ms() + timeout_ms;
+	call->until_ms = effect_sys_now_ms();
+	call->until_ms = call->until_ms == EFFECT_SYS_NO_CLOCK ? 0 : call->until_ms + timeout_ms;
 	call->pause_ms = PAUSE_MS_MIN;
 	LIST_INSERT_HEAD(bucket_of(ledger, call->id), call, bucket);
 	ledger->n_calls++;

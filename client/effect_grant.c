@@ -60,6 +60,7 @@ effect_grant_init(struct effect_answer *answer, struct effect_call *begin)
 	begin->cb = NULL;
 	g->ledger = ledger;
 	g->serial = ledger->next_serial++;
+	g->pid = ledger->pid;
 	g->ticket = begin;
 	g->fresh_until_ms = begin->sent_ms + effect_grant_span_ms(&answer->whole);
 	g->lease_ms = bounded(effect_answer_int(answer, "lease_ms", 0));

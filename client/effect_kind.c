@@ -41,7 +41,7 @@ static const struct {
     {EFFECT_WIRE_ERROR, 0, "WireError", "an error that this library does not know", NULL},
     {EFFECT_ENOMEM, 0, "NoMemory", "out of memory", NULL},
     {EFFECT_MISUSE, 0, "Misuse", "the library was not used as its header says", NULL},
-    {EFFECT_ESYSTEM, 0, "System", "the system has no randomness to give", NULL},
+    {EFFECT_ESYSTEM, 0, "System", "the system gives no randomness or no clock", NULL},
     {EFFECT_TOOL_ERROR, 0, "ToolError", "the tool answered with an error", NULL},
     {EFFECT_NOT_SENT, 0, "NotSent", "nothing was sent", NULL},
     {EFFECT_RAISED, 0, "Raised", "it is not known whether it landed", NULL},

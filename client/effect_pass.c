@@ -199,7 +199,7 @@ send_some(struct effect_ledger *ledger, enum effect_conn_io *ret_io)
 	}
 	while (n_calls < PIECES_MAX && (call = next_to_send(ledger, call, n_calls, n_others))) {
 		/* before the first byte leaves: the lease may begin right then */
-		call->sent_ms = now_ms;
+		call->sent_ms = now_ms == EFFECT_SYS_NO_CLOCK ? -EFFECT_SYS_NO_CLOCK : now_ms;
 		calls[n_calls++] = call;
 		n_others += call->method == EFFECT_CALL_BEGIN || call->method == EFFECT_CALL_OTHER;
 		pieces[n].iov_base = call->line.text.data;

@@ -12,10 +12,10 @@
 int64_t
 effect_sys_now_ms(void)
 {
-	struct timespec now = {0};
+	struct timespec now;
 
-	/* cannot fail: the clock is there since Linux 2.6.39, and `now` is our own */
-	clock_gettime(CLOCK_BOOTTIME, &now);
+	if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+		return EFFECT_SYS_NO_CLOCK;
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 

@@ -7,7 +7,13 @@
 
 #define EFFECT_UUID_BYTES 37 /* with its NUL */
 
-/* Milliseconds of a clock that goes on while the host sleeps, as leases do. */
+#define EFFECT_SYS_NO_CLOCK (INT64_MAX / 4)
+
+/*
+ * Milliseconds of a clock that goes on while the host sleeps, as leases do. EFFECT_SYS_NO_CLOCK,
+ * which is later than any time, where the system has none: then whatever was granted before is
+ * late.
+ */
 int64_t effect_sys_now_ms(void);
 /* False: the system has no randomness to give. */
 bool effect_sys_random(void *to, unsigned len);

@@ -18,6 +18,12 @@
 
 /* ---- what fails, and when: the linker puts these before the real ones (--wrap) ---- */
 
+/* A definition of what stands before the real one. */
+#define WRAPPED(type, name, ...)         \
+	type __real_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__)
+
 enum failing {
 	FAILS_NOTHING,
 	FAILS_MEMORY,
@@ -42,76 +48,56 @@ fails(enum failing kind)
 	return true;
 }
 
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *
-__wrap_malloc(size_t size)
+WRAPPED(void *, malloc, size_t size)
 {
 	return fails(FAILS_MEMORY) ? NULL : __real_malloc(size);
 }
 
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *
-__wrap_calloc(size_t n, size_t size)
+WRAPPED(void *, calloc, size_t n, size_t size)
 {
 	return fails(FAILS_MEMORY) ? NULL : __real_calloc(n, size);
 }
 
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *
-__wrap_realloc(void *old, size_t size)
+WRAPPED(void *, realloc, void *old, size_t size)
 {
 	return fails(FAILS_MEMORY) ? NULL : __real_realloc(old, size);
 }
 
-int __real_socket(int domain, int type, int protocol);
-int __wrap_socket(int domain, int type, int protocol);
-int
-__wrap_socket(int domain, int type, int protocol)
+WRAPPED(int, socket, int domain, int type, int protocol)
 {
 	return fails(FAILS_SOCKET) ? -1 : __real_socket(domain, type, protocol);
 }
 
-int __real_connect(int fd, const struct sockaddr *address, socklen_t len);
-int __wrap_connect(int fd, const struct sockaddr *address, socklen_t len);
-int
-__wrap_connect(int fd, const struct sockaddr *address, socklen_t len)
+WRAPPED(int, connect, int fd, const struct sockaddr *address, socklen_t len)
 {
 	return fails(FAILS_CONNECT) ? -1 : __real_connect(fd, address, len);
 }
 
-ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
-ssize_t
-__wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+WRAPPED(ssize_t, sendmsg, int fd, const struct msghdr *message, int flags)
 {
 	return fails(FAILS_SEND) ? -1 : __real_sendmsg(fd, message, flags);
 }
 
-ssize_t __real_recv(int fd, void *to, size_t size, int flags);
-ssize_t __wrap_recv(int fd, void *to, size_t size, int flags);
-ssize_t
-__wrap_recv(int fd, void *to, size_t size, int flags)
+WRAPPED(ssize_t, recv, int fd, void *to, size_t size, int flags)
 {
 	return fails(FAILS_RECV) ? -1 : __real_recv(fd, to, size, flags);
 }
 
-int __real_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
-int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
-int
-__wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+WRAPPED(int, poll, struct pollfd *fds, nfds_t n, int timeout_ms)
 {
 	return fails(FAILS_POLL) ? -1 : __real_poll(fds, n, timeout_ms);
 }
 
-ssize_t __real_getrandom(void *to, size_t size, unsigned flags);
-ssize_t __wrap_getrandom(void *to, size_t size, unsigned flags);
-ssize_t
-__wrap_getrandom(void *to, size_t size, unsigned flags)
+WRAPPED(ssize_t, getrandom, void *to, size_t size, unsigned flags)
 {
 	return fails(FAILS_RANDOM) ? -1 : __real_getrandom(to, size, flags);
+}
+
+static _Thread_local bool no_clock;
+
+WRAPPED(int, clock_gettime, clockid_t which, struct timespec *ret)
+{
+	return no_clock ? -1 : __real_clock_gettime(which, ret);
 }
 
 /* ---- what the tests share ---- */
@@ -646,6 +632,22 @@ END_TEST
 
 /* ---- forks, descriptors, signals ---- */
 
+START_TEST(without_a_clock_nothing_is_fresh)
+{
+	struct effect_answer *answer = grant(0), *none;
+	enum effect_kind started, begun;
+
+	no_clock = true;
+	started = effect_start(ledger, answer);
+	begun = begin("run", &none);
+	no_clock = false;
+	ck_assert_int_eq(started, EFFECT_LATE);
+	ck_assert_int_eq(begun, EFFECT_ESYSTEM);
+	ck_assert_ptr_null(none);
+	effect_answer_free(answer);
+}
+END_TEST
+
 /* The child: what it does must be its own; exits with the line at which it was not. */
 static int
 in_child(struct effect_answer *parents, int parents_fd)
@@ -653,6 +655,9 @@ in_child(struct effect_answer *parents, int parents_fd)
 	struct effect_answer *answer;
 
 	if (effect_fd(ledger) != -1)
+		return __LINE__ % 256;
+	/* its parent may start the call, so that it may not */
+	if (effect_start(ledger, parents) != EFFECT_MISUSE || effect_fresh_ms(parents) == 0)
 		return __LINE__ % 256;
 	if (begin("run", &answer) != EFFECT_RUN)
 		return __LINE__ % 256;
@@ -870,6 +875,7 @@ main(void)
 	tcase_add_test(tc, a_host_with_libevent_needs_one_event);
 	tcase_add_test(tc, a_child_has_a_connection_of_its_own_and_none_of_its_parents_calls);
 	tcase_add_test(tc, a_callback_may_fork);
+	tcase_add_test(tc, without_a_clock_nothing_is_fresh);
 	tcase_add_test(tc, descriptors_are_closed_by_exec_and_no_signal_comes);
 	tcase_add_test(tc, nobody_there_is_unavailable_and_the_reason_is_told);
 	tcase_add_loop_test(
