@@ -2,6 +2,8 @@
 """execute: tools whose call is a statement of the ledger's own database. Claim, effect and record are one transaction: whatever the
 statement does, and whoever else asks meanwhile, all three are there or none; and everybody is told which."""
 import json
+import os
+import subprocess
 import threading
 
 from harness import *
@@ -11,8 +13,8 @@ ERROR = 'tool_failed'
 SETUP = '''create schema shop; create table shop.refund (id serial primary key, order_id text not null, amount numeric, run text);
 create table shop.paid (order_id text primary key); create table shop.line (refund int);
 alter table shop.line add constraint line_refund foreign key (refund) references shop.refund deferrable initially deferred;
-create role clerk login; create role stranger login; create role sealed login password 'let me in'; create role serial login;
-grant usage on schema shop to clerk, stranger, sealed, serial; grant select, insert on shop.paid, shop.line to clerk;
+create role clerk login; create role stranger login; create role serial login;
+grant usage on schema shop to clerk, stranger, serial; grant select, insert on shop.paid, shop.line to clerk;
 grant all on shop.refund to clerk, serial; grant usage on sequence shop.refund_id_seq to clerk, serial;
 alter role serial set default_transaction_isolation = 'serializable'; alter role serial set default_transaction_read_only = on;
 alter role serial set client_encoding = 'LATIN1'; alter role serial set synchronous_commit = off;
@@ -38,7 +40,7 @@ create function shop.nothing() returns void language sql as '';
 create sequence shop.calls; create function shop.twice() returns int language plpgsql stable as $$ begin
   return nextval('shop.calls'); end $$; grant usage on sequence shop.calls to clerk;
 create function shop.pid() returns int language sql as 'select pg_backend_pid()';
-select effect.allow(r, 'default') from unnest(array['clerk', 'sealed', 'serial']::name[]) r;'''
+select effect.allow(r, 'default') from unnest(array['clerk', 'serial']::name[]) r;'''
 
 
 def tool(name, query, params=None, user='clerk', timeout='20s', **more):
@@ -300,6 +302,19 @@ def standby_away(cluster, daemon, conn):
     is_((rows_of(cluster, 'sync'), rows_of(cluster, 'local')), (1, 1), 'and there once')
 
 
+def embedded(daemon):
+    """In the embedded database a role comes in by its password."""
+    daemon.ready()
+    psql = ['psql', '-XAtq', '-h', os.path.join(daemon.state_dir, 'pg/run'), '-d', 'effectd', '-w']
+    subprocess.run([*psql, '-U', 'effectd', '-c', "create role sealed login password 'let me in'", '-c', "select effect.allow('sealed', 'default')"],
+                   check=True, cwd='/', capture_output=True)
+    conn = daemon.connect()
+    is_(told(conn, 'right', key='k'), 'ran', 'a role of the embedded database has its password from a file')
+    is_(told(conn, 'wrong', key='k', deadline_ms=300), 'unavailable', 'with another one it does not come in')
+    for user in ('sealed', 'effect_owner', 'effect_daemon'):
+        ok(subprocess.run([*psql, '-U', user, '-c', 'select 1'], check=False, cwd='/', capture_output=True).returncode != 0, f'{user} does not come in without')
+
+
 def stopping(cluster, daemon, second):
     second.stop()
     last, gone = (Asking(daemon, args={'order': order, 'sleep': sleep}) for order, sleep in (('stop', 0.3), ('gone', 1)))
@@ -326,7 +341,13 @@ TOOLS = [REFUND, {'name': 'plain'}, tool('pid', 'select shop.pid()', []),
 
 
 def main():
-    with Cluster({'log_min_messages': 'fatal'}) as cluster, Daemon(cluster, tools=TOOLS + [{'name': 'moving', 'escalate_after': '1h'}],
+    secrets_of = folder()
+    for name, password in (('right', 'let me in'), ('wrong', 'let me out')):
+        with open(os.path.join(secrets_of, name), 'w', encoding='ascii') as out:
+            out.write(password + '\n')
+    private = Daemon('embedded', tools=[tool(name, 'select 7', [], user='sealed', password_file=name) for name in ('right', 'wrong')],
+                     env={'CREDENTIALS_DIRECTORY': secrets_of})  # its database is made meanwhile
+    with private, Cluster({'log_min_messages': 'fatal'}) as cluster, Daemon(cluster, tools=TOOLS + [{'name': 'moving', 'escalate_after': '1h'}],
                                                                    config={'request_timeout': '5s'}).ready() as daemon, \
             Daemon(cluster, tools=TOOLS).ready() as second:
         cluster.psql(SETUP)
@@ -344,6 +365,7 @@ def main():
         standby_away(cluster, daemon, conn)
         is_(cluster.invariants(), [], 'no invariant is hurt')
         stopping(cluster, daemon, second)
+        embedded(private)
     done()
 
 
