@@ -54,9 +54,11 @@ class Played:
         self.close_all()
 
     def close_all(self):
+        """What came and was not taken is lost with its connection."""
         for conn in self.conns:
             conn.close()
         self.conns = []
+        self.requests.clear()
         self.last_s = time.monotonic()
 
     # ---- reading
@@ -157,5 +159,6 @@ class Played:
     def end(self):
         """Closes all of it. Returns the lines that came and were not taken."""
         self.drain()
+        late = [f'{request.method} {json.dumps(request.params)[:200]}' for request in self.requests] + self.faults
         self.stop()
-        return [f'{request.method} {json.dumps(request.params)[:200]}' for request in self.requests] + self.faults
+        return late
