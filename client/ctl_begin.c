@@ -21,8 +21,7 @@
 #define EXECUTE_DEADLINE_MS 120000 /* a statement takes its time */
 #define CLOCK_SLACK_MS 2	   /* both ends of the measure are cut to whole milliseconds */
 
-/* A holder may start within lease_ms of sending begin, plus what it waited for another's outcome.
- */
+/* A holder may start within lease_ms of sending begin, plus its wait for another's outcome. */
 static bool
 fresh(const struct ask_answer *answer)
 {

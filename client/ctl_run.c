@@ -47,9 +47,8 @@ static const struct {
     [KILL_AFTER] = {"kill_after", "between SIGTERM and SIGKILL of a time-out (default: 10s)", 10000,
 	0, DAY_MS},
     [DEADLINE] = {"deadline",
-	"how long to keep asking for the claim, on top of the wait (default: "
-	"10s)",
-	10000, 1, 3600000},
+	"how long to keep asking for the claim, on top of the wait (default: 10s)", 10000, 1,
+	3600000},
     [RECORD_DEADLINE] = {"record_deadline",
 	"how long to keep trying to record what the command came to (default: 60s)", 60000, 1,
 	DAY_MS},
@@ -74,12 +73,9 @@ add_flags(struct run *run)
 {
 	member_flags(&run->set, MEMBER_RUN);
 	flag_add_many(&run->set, "arg", "NAME=TEXT",
-	    "one of the call's arguments; NAME:=JSON if it is "
-	    "no text",
-	    &run->arg_list);
+	    "one of the call's arguments; NAME:=JSON if it is no text", &run->arg_list);
 	flag_add(&run->set, "args_json", 0, "FILE",
-	    "the call's arguments from a file, - for standard "
-	    "input");
+	    "the call's arguments from a file, - for standard input");
 	for (int i = 0; i < N_TIMES; i++)
 		flag_add(&run->set, times[i].flag, 0, "DURATION", times[i].help);
 }
@@ -278,8 +274,7 @@ or_else(const char *text, const char *otherwise)
 	return text ? text : otherwise;
 }
 
-/* Asks until there is another answer than busy, or the wait is over: one begin waits for a minute
- * at most. */
+/* Asks until the answer is not busy, or the wait is over: one begin waits for a minute at most. */
 static enum effect_kind
 claim(struct run *run, int *ret_signal)
 {
@@ -407,11 +402,9 @@ replay(const struct run *run, enum effect_kind kind)
 static void
 lost_cb(void)
 {
-	static const char line[] = "effectctl: the claim was lost while the command runs: what it "
-				   "comes to is reported all "
-				   "the same\n";
-
-	fputs(line, stderr);
+	fputs("effectctl: the claim was lost while the command runs: what it comes to is reported "
+	      "all the same\n",
+	    stderr);
 }
 
 static int
@@ -439,14 +432,12 @@ tell_not_recorded(const struct run *run, const struct guard_end *end)
 	if (end->report == EFFECT_CONFLICT)
 		return show_failure(run->ctl, CTL_CONFLICT, "conflict",
 		    "the command ran and ended with status %d, but the claim was not its own any "
-		    "more: "
-		    "another outcome stands, and this one is kept as evidence; do not run it again "
-		    "(effectctl explain %s)",
+		    "more: another outcome stands, and this one is kept as evidence; do not run it "
+		    "again (effectctl explain %s)",
 		    end->code, or_else(effect_answer_text(run->answer, "effect"), "EFFECT"));
 	return show_failure(run->ctl, code == CTL_OK ? CTL_BUG : code, "not_recorded",
 	    "the command ran and ended with status %d, but that could not be recorded: %s; do not "
-	    "run "
-	    "it again",
+	    "run it again",
 	    end->code, end->report_error ? end->report_error : "no answer");
 }
 
@@ -458,16 +449,13 @@ tell_unknown(const struct run *run, const struct guard_end *end, bool guarded)
 	    ? ": whether it did its work is not known, and a repeat does not run it until that is "
 	      "settled"
 	    : ": whether it did its work is not known; that could not be recorded, and turns out "
-	      "so "
-	      "when its lease ends";
+	      "so when its lease ends";
 
 	if (end->how == GUARD_TIMED_OUT)
 		return show_failure(run->ctl, CTL_UNKNOWN, "timed_out",
 		    "the command was ended by the time-out%s", next);
 	return show_failure(run->ctl, SIGNAL_BASE + end->code, "died",
-	    "the command died of signal %d "
-	    "(%s)%s",
-	    end->code, strsignal(end->code), next);
+	    "the command died of signal %d (%s)%s", end->code, strsignal(end->code), next);
 }
 
 static int
@@ -487,8 +475,7 @@ tell_exit(const struct run *run, const struct guard_end *end, bool guarded)
 	if (end->out_error && end->code == 0)
 		return show_failure(run->ctl, CTL_BUG, "output",
 		    "cannot write to standard output: %s; the command succeeded, and a repeat "
-		    "prints "
-		    "its output again",
+		    "prints its output again",
 		    strerror(end->out_error));
 	return end->code;
 }

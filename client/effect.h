@@ -1,8 +1,8 @@
 /*
  * libeffect: guards calls that change the world by a local effectd. Ask before the call (begin),
- *make it only if the answer is EFFECT_RUN, report what came of it (complete, release, unknown). The
- *rules that this library keeps for its caller are those of client/README.md; libeffect(3) has
- *examples.
+ * make it only if the answer is EFFECT_RUN, report what came of it (complete, release, unknown).
+ * The rules that this library keeps for its caller are those of client/README.md; libeffect(3) has
+ * examples.
  *
  *	struct effect_params params = EFFECT_PARAMS(.tool = "refund_order", .args = args);
  *	struct effect_answer *answer;
@@ -16,7 +16,7 @@
  *
  * Promises: never aborts, exits, logs, or raises a signal in its host; keeps no global state, no
  * thread, no file; descriptors are close-on-exec; out of memory is EFFECT_ENOMEM. Links to libc
- *alone.
+ * alone.
  *
  * Threads: a ledger and its answers belong to one thread at a time. Have a ledger for each thread,
  * or a lock around every call on one. Ledgers know nothing of each other.
@@ -74,7 +74,7 @@ enum effect_kind {
 	EFFECT_NOT_RECORDED = 31, /* complete: the same, after your call was made */
 	EFFECT_CONFLICT = 32,	  /* another outcome stands, or you are not the holder any more */
 	EFFECT_LOST = 33,	  /* the lease is gone: stop if you can, report in any case */
-	EFFECT_CANCELLED = 34,	  /* by effect_cancel() or effect_free() */
+	EFFECT_CANCELLED = 34,	  /* by effect_free(); effect_cancel() calls nobody back */
 	/* errors of the wire, by their names */
 	EFFECT_PARSE_ERROR = 50,
 	EFFECT_INVALID_REQUEST = 51,
@@ -104,9 +104,10 @@ const char *effect_strerror(enum effect_kind kind);
 /* "0.1.0" */
 const char *effect_version(void);
 
-struct effect_ledger; /* a connection to the daemon, and the calls on it */
-struct effect_answer; /* what the daemon said: members by name; of EFFECT_RUN it is the grant, too
-		       */
+/* A connection to the daemon, and the calls on it. */
+struct effect_ledger;
+/* What the daemon said: members by name; of EFFECT_RUN it is the grant, too. */
+struct effect_answer;
 
 /* --- A ledger. ------------------------------------------------------------------------------- */
 
@@ -163,8 +164,7 @@ struct effect_params {
 	int64_t begin_timeout_ms; /* on top of wait_ms; 0 = 10000 */
 	/* the claim outlives this connection: its holder's death shows at the end of the lease */
 	bool unbound;
-	/* a JSON object of further members: a step that is an integer, or what newer daemons know
-	 */
+	/* a JSON object of further members: an integer as step, or what newer daemons know */
 	const char *members;
 };
 #define EFFECT_PARAMS(...)                                        \
@@ -231,8 +231,7 @@ struct effect_report {
  * Each of these ends the keeping of the lease. `ret_answer` may be NULL. complete: EFFECT_OK when
  * the daemon has it ("state", "outcome", "already"), EFFECT_NOT_RECORDED or EFFECT_CONFLICT when it
  * must be assumed not to. release: nothing was sent, and you know it. unknown: you do not know.
- * `reason` (NULL = none) is cut at 1000 bytes. release and unknown
- * ask for `report_timeout_ms`.
+ * `reason` (NULL = none) is cut at 1000 bytes. release and unknown ask for `report_timeout_ms`.
  */
 enum effect_kind effect_complete(struct effect_ledger *ledger, struct effect_answer *grant,
     const struct effect_report *report, struct effect_answer **ret_answer) EFFECT_MUST_CHECK;
@@ -294,8 +293,7 @@ bool effect_answer_true(const struct effect_answer *answer, const char *name);
 /* A member's bytes as they came, not NUL-terminated; all of the result or error by name NULL. */
 const char *effect_answer_raw(
     const struct effect_answer *answer, const char *name, size_t *ret_len);
-/* NULL is fine. A grant's lease is kept no longer; its claim stands until its report or lease end.
- */
+/* NULL is fine. A grant's lease is kept no longer; its claim stands until a report or its end. */
 void effect_answer_free(struct effect_answer *answer);
 
 /* --- The face for event loops. --------------------------------------------------------------- */

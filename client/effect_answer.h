@@ -29,10 +29,9 @@ struct effect_grant {
 	LIST_ENTRY(effect_answer) link;
 	struct effect_ledger *ledger; /* NULL: no grant, or its ledger is gone */
 	uint64_t serial;
-	pid_t pid; /* who was granted it */
-	struct effect_call
-	    *ticket; /* owned: with what it is given back, so that this needs no memory */
-	int64_t fresh_until_ms; /* by effect_sys_now_ms() */
+	pid_t pid;		    /* who was granted it */
+	struct effect_call *ticket; /* owned: it is given back by it, which needs no memory */
+	int64_t fresh_until_ms;	    /* by effect_sys_now_ms() */
 	int64_t lease_from_ms, lease_until_ms;
 	int64_t lease_ms;     /* how long a lease is */
 	int64_t lease_ask_ms; /* how long the caller wants it to be, 0 = the policy's */

@@ -42,8 +42,8 @@ bucket_of(const struct effect_ledger *ledger, uint64_t id)
 	return (struct effect_call_list *)&ledger->buckets[id % EFFECT_CALL_BUCKETS];
 }
 
-static bool
-is_urgent(const struct effect_call *call)
+bool
+effect_call_is_urgent(const struct effect_call *call)
 {
 	return call->method != EFFECT_CALL_BEGIN && call->method != EFFECT_CALL_OTHER;
 }
@@ -51,7 +51,7 @@ is_urgent(const struct effect_call *call)
 static struct effect_call_queue *
 queue_of(struct effect_call *call)
 {
-	return is_urgent(call) ? &call->ledger->urgent : &call->ledger->others;
+	return effect_call_is_urgent(call) ? &call->ledger->urgent : &call->ledger->others;
 }
 
 /* Its time is over: what that means to whom. */
@@ -150,7 +150,7 @@ leave_list(struct effect_call *call)
 		return;
 	TAILQ_REMOVE(&ledger->sent, call, link);
 	ledger->n_sent--;
-	ledger->n_sent_others -= !is_urgent(call);
+	ledger->n_sent_others -= !effect_call_is_urgent(call);
 	if (ledger->out == call) { /* only where the connection is gone, too */
 		ledger->out = NULL;
 		ledger->out_done = 0;

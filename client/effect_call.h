@@ -1,14 +1,14 @@
 /*
- * A call: one line, sent until it is answered or its time is over. And the ledger that all calls of
- *a connection share. What an answer means does not belong here (effect_judge.c), nor does the
- *socket's turn (effect_pass.c).
+ * A call: one line, sent until it is answered or its time is over. And the ledger that all calls
+ * of a connection share. What an answer means does not belong here (effect_judge.c), nor does the
+ * socket's turn (effect_pass.c).
  *
  * Where a call stands:
+ *
  *	SPARE	in no list: not begun yet, or kept as a grant's ticket
  *	QUEUED	in ledger->urgent or ->others, to be sent when the connection has room for it
- *	SENT	in ledger->sent: its answer is awaited, also when nobody wants to know any more
- *(orphan) RESTING	in no list but its bucket: asked for by its timer, after a refusal that may
- *be asked again
+ *	SENT	in ledger->sent: its answer is awaited, also when nobody wants to know (orphan)
+ *	RESTING	in its bucket alone: refused for now, queued again by its timer
  */
 #ifndef EFFECT_CALL_H
 #define EFFECT_CALL_H
@@ -107,8 +107,7 @@ void effect_call_take(struct effect_call *call);
 void effect_call_free(struct effect_call *call);
 /* Its end: the callback is told, which may do anything. Owns `answer`. */
 void effect_call_end(struct effect_call *call, enum effect_kind kind, struct effect_answer *answer);
-/* SENT, and refused in a way that may be asked again: waits, for so long as the daemon says (0: no
- * word). */
+/* SENT, and refused for now: rests as long as the daemon says (0: it says nothing). */
 void effect_call_rest(struct effect_call *call, int64_t retry_after_ms);
 /* From SENT: into the queue again, right away. */
 void effect_call_again(struct effect_call *call);
@@ -122,6 +121,8 @@ void effect_call_drop(struct effect_call *call);
 void effect_call_give_back(struct effect_call *call, const struct effect_json_span *effect,
     const struct effect_json_span *token, const char *reason, enum effect_kind kind,
     struct effect_answer *told);
+/* Reports and what keeps a claim go before what asks for one, and have some room of their own. */
+bool effect_call_is_urgent(const struct effect_call *call);
 struct effect_call *effect_call_find(const struct effect_ledger *ledger, uint64_t id);
 /* By the id that its caller knows; NULL also if he is told already, or does not want to be. */
 struct effect_call *effect_call_of_caller(const struct effect_ledger *ledger, uint64_t id);

@@ -16,10 +16,8 @@
 #include <unistd.h>
 
 #define IN_BYTES 16384
-#define IN_KEEP_BYTES 262144 /* a larger buffer is given back when it is empty */
-#define LINE_BYTES_MAX                                                            \
-	(64U << 20) /* the daemon's largest max_line: a runaway peer gets no more \
-		     */
+#define IN_KEEP_BYTES 262144	   /* a larger buffer is given back when it is empty */
+#define LINE_BYTES_MAX (64U << 20) /* the daemon's largest max_line */
 #define PAUSE_MS_MIN 50
 #define PAUSE_MS_MAX 1000
 

@@ -378,8 +378,7 @@ four_digits(const char *p)
 	return value;
 }
 
-/* \uXXXX at `p` (its first digit), with its other half if there is one. Returns what is behind it.
- */
+/* \uXXXX at `p` (its first digit), and its other half if there is one. Returns what is behind. */
 static const char *
 read_unicode(const char *p, const char *end, uint32_t *ret)
 {

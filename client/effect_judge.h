@@ -4,8 +4,7 @@
 
 #include "effect_call.h"
 
-/* `call` was sent and is answered by `wire`, whose spans are valid until this returns. May call
- * back. */
+/* `call` is answered by `wire`, whose spans are valid until this returns. May call back. */
 void effect_judge(struct effect_call *call, const struct effect_wire *wire);
 /*
  * An error that names no call: some line that is not answered yet was too long for this daemon, and

@@ -4,8 +4,7 @@
 
 #include "effect_call.h"
 
-/* An extend of this grant is queued; EFFECT_OK, EFFECT_ENOMEM or EFFECT_MISUSE. Ends with the
- * lease. */
+/* Queues an extend, which ends with the lease. EFFECT_OK, EFFECT_ENOMEM or EFFECT_MISUSE. */
 enum effect_kind effect_keep_extend(struct effect_ledger *ledger, struct effect_answer *grant,
     int64_t lease_ms, void (*cb)(enum effect_kind kind, struct effect_answer *answer, void *arg),
     void *arg, uint64_t *ret_call);

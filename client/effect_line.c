@@ -143,12 +143,12 @@ effect_line_complete(struct effect_line *line, uint64_t id, const struct effect_
     char *why)
 {
 	static const char *const outcomes[] = {"succeeded", "failed", "error"};
+	bool known = (unsigned)report->outcome <= EFFECT_OUTCOME_ERROR;
 	enum effect_kind kind;
 
-	if ((unsigned)report->outcome > EFFECT_OUTCOME_ERROR ||
-	    (report->result && report->omitted_sha256)) {
+	if (!known || (report->result && report->omitted_sha256)) {
 		snprintf(why, EFFECT_LINE_WHY_BYTES,
-		    report->result ? "a result, and one that is omitted" : "no such outcome");
+		    known ? "a result, and one that is omitted" : "no such outcome");
 		return EFFECT_MISUSE;
 	}
 	effect_text_reserve(&line->text, EFFECT_LINE_OMIT_BYTES);

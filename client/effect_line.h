@@ -9,10 +9,10 @@
 #include "effect_json.h"
 #include "effect_text.h"
 
-#define EFFECT_LINE_GIVE_BACK_BYTES \
-	512 /* what a line is made with room for, so that it can become one */
-#define EFFECT_LINE_OMIT_BYTES 512 /* likewise, for the omission of its result */
-#define EFFECT_LINE_DEPTH_MAX 62   /* of JSON inside params: the daemon's 64, less the envelope */
+/* Room that a line is made with, so that it can become a give-back, or leave its result out. */
+#define EFFECT_LINE_GIVE_BACK_BYTES 512
+#define EFFECT_LINE_OMIT_BYTES 512
+#define EFFECT_LINE_DEPTH_MAX 62 /* of JSON inside params: the daemon's 64, less the envelope */
 #define EFFECT_LINE_WHY_BYTES 256
 
 /* A complete's line, and where its result stands in it. */

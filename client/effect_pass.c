@@ -105,8 +105,7 @@ next_to_send(const struct effect_ledger *ledger, struct effect_call *last, size_
     size_t n_more_others)
 {
 	struct effect_call *next = last ? TAILQ_NEXT(last, link) : TAILQ_FIRST(&ledger->urgent);
-	bool of_others =
-	    last && (last->method == EFFECT_CALL_BEGIN || last->method == EFFECT_CALL_OTHER);
+	bool of_others = last && !effect_call_is_urgent(last);
 
 	if (ledger->n_sent + n_more >= ledger->max_inflight)
 		return NULL;
@@ -165,8 +164,7 @@ take_sent(
 	for (size_t i = 0; i < n && sent > 0; i++) {
 		struct effect_call *call = calls[i];
 		size_t len = call->line.text.len;
-		bool is_other =
-		    call->method == EFFECT_CALL_BEGIN || call->method == EFFECT_CALL_OTHER;
+		bool is_other = !effect_call_is_urgent(call);
 
 		TAILQ_REMOVE(is_other ? &ledger->others : &ledger->urgent, call, link);
 		TAILQ_INSERT_TAIL(&ledger->sent, call, link);
@@ -201,7 +199,7 @@ send_some(struct effect_ledger *ledger, enum effect_conn_io *ret_io)
 		/* before the first byte leaves: the lease may begin right then */
 		call->sent_ms = now_ms == EFFECT_SYS_NO_CLOCK ? -EFFECT_SYS_NO_CLOCK : now_ms;
 		calls[n_calls++] = call;
-		n_others += call->method == EFFECT_CALL_BEGIN || call->method == EFFECT_CALL_OTHER;
+		n_others += !effect_call_is_urgent(call);
 		pieces[n].iov_base = call->line.text.data;
 		pieces[n].iov_len = call->line.text.len;
 		total += pieces[n++].iov_len;

@@ -6,8 +6,7 @@
 
 /* One pass, with what poll() said. Never blocks. Not to be called in a pass. */
 void effect_pass(struct effect_ledger *ledger, int revents);
-/* What the next pass should wait for: poll bits, and milliseconds (-1: nothing is due, 0: at once).
- */
+/* What the next pass should wait for: poll bits, and milliseconds (-1: nothing, 0: at once). */
 int effect_pass_events(const struct effect_ledger *ledger);
 int effect_pass_timeout_ms(const struct effect_ledger *ledger);
 

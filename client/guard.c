@@ -92,8 +92,7 @@ begin_cb(enum effect_kind kind, struct effect_answer *answer, void *arg)
 	*asked = (struct asked){.answered = true, .kind = kind, .answer = answer};
 }
 
-/* Nobody waits for it any more: what was granted is given back, and so is what may be granted yet.
- */
+/* Nobody waits for it any more: what was granted, or may be yet, is given back. */
 static void
 let_go(struct effect_ledger *ledger, uint64_t call, struct asked *asked)
 {
@@ -297,8 +296,7 @@ start(struct guard *g)
 	return g->pid > 0;
 }
 
-/* A signal of the terminal has reached the command already, as has one that it sent to our group
- * itself. */
+/* A signal of the terminal, or of the command to its own group, has reached the command already. */
 static void
 forward(struct guard *g, const struct signals_word *word)
 {
@@ -311,8 +309,7 @@ forward(struct guard *g, const struct signals_word *word)
 		kill(g->pid, word->number);
 }
 
-/* Takes leave of the command, and of whoever else became our child: we may be the first process of
- * a container. */
+/* Takes leave of the command, and of whoever else is our child: we may be a container's init. */
 static void
 reap(struct guard *g)
 {

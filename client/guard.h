@@ -20,8 +20,7 @@ enum effect_kind guard_begin(struct effect_ledger *ledger, const struct signals 
 
 struct guard_spec {
 	struct effect_ledger *ledger;
-	struct effect_answer
-	    *grant; /* of EFFECT_RUN, or of EFFECT_PASS: then nothing is reported */
+	struct effect_answer *grant; /* of EFFECT_RUN; or EFFECT_PASS: nothing is reported */
 	const struct signals *signals;
 	char *const *argv;
 	const char *tool;

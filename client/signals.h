@@ -29,8 +29,10 @@ struct signals_word {
 bool signals_take(struct signals *signals);
 /* The next one that is there; false: none is. */
 bool signals_next(const struct signals *signals, struct signals_word *ret);
-/* In a child, right before it becomes the command: mask and dispositions as we found them. Calls
- * the system and nothing else. */
+/*
+ * In a child, right before it becomes the command: mask and dispositions as we found them. Calls
+ * the system and nothing else.
+ */
 void signals_restore(const struct signals *signals);
 /* Ends this process as an unhandled `number` does. Returns where that is not possible. */
 void signals_die(int number);

@@ -15,8 +15,10 @@ struct spawn {
 	char *const *argv; /* the first is looked for along PATH, as execvp(3) does */
 	int out_fd;	   /* its standard output; -1 = ours */
 	const struct signals *signals;
-	/* The last word before it becomes the command, asked in the child: may it start? Must call
-	 * nothing but the system. NULL = yes. */
+	/*
+	 * The last word before it becomes the command, asked in the child: may it start? Must call
+	 * nothing but the system. NULL = yes.
+	 */
 	bool (*may_start)(void *arg);
 	void *arg;
 };

@@ -1,7 +1,7 @@
 /*
  * Log lines on stderr, one write(2) each: `ts level event=begin ns=... k=v` (logfmt) or one JSON
- *object a line. A line that cannot be written is lost and nothing else happens. What a policy calls
- *secret never comes here: that is the caller's.
+ * object a line. A line that cannot be written is lost and nothing else happens. What a policy
+ * calls secret never comes here: that is the caller's.
  *
  *	log_warn("sweeper", "cannot reach the ledger: %s, trying again in %d ms", why, ms);
  *

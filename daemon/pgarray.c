@@ -1,8 +1,11 @@
 /*
  * PostgreSQL's binary format, to and fro. All numbers are big-endian; an array is
+ *
  *	int32 dimensions (0 if empty, else 1), int32 has nulls, uint32 element's oid,
- *	and per dimension int32 size, int32 lower bound, and per element int32 length (-1 = null),
- *bytes. Owns no memory: bytes go to the caller's buf, text stays the caller's.
+ *	and per dimension int32 size, int32 lower bound,
+ *	and per element int32 length (-1 = null), bytes
+ *
+ * Owns no memory: bytes go to the caller's buf, text stays the caller's.
  */
 #include "pgarray.h"
 

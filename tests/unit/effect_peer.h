@@ -1,6 +1,6 @@
 /*
  * A daemon that a unit test of libeffect plays: a thread that answers lines on a Unix socket, one
- *test program, one peer. What it does with a begin is the begin's tool:
+ * test program, one peer. What it does with a begin is the begin's tool:
  *
  *	run	grants it; lease_ms of the params is the lease, else a minute
  *	twice	as run, and says it twice

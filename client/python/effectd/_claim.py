@@ -90,6 +90,5 @@ class ClaimBase:
     def _silent(self) -> RuntimeError:
         return RuntimeError(
             f'the block for {self._call.tool} ended without a result: set claim.result or call '
-            'claim.done(), '
-            'claim.failed() or claim.not_sent(); its outcome is unknown now'
+            'claim.done(), claim.failed() or claim.not_sent(); its outcome is unknown now'
         )

@@ -222,8 +222,7 @@ def understand(call: Call, answer: Answer) -> Union[Grant, Outcome[Any], None]:
         at = told.get('done_at')
         failed = errors.Failed(
             f'{told.get("advice", "It was refused for good.")} (This is the record of an earlier '
-            'attempt'
-            f'{f", from {at}" if at else ""}; nothing was called now.)',
+            f'attempt{f", from {at}" if at else ""}; nothing was called now.)',
             told.get('result'),
         )
         failed.replayed, failed.at = True, at

@@ -191,8 +191,7 @@ def check(fn: Callable[..., Any]) -> None:
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
         raise TypeError(
             f'{getattr(fn, "__qualname__", fn)} is a generator: its work is done after it has '
-            'returned. Guard the '
-            'function that makes the call and returns what came of it.'
+            'returned. Guard the function that makes the call and returns what came of it.'
         )
     if isinstance(fn, (staticmethod, classmethod)):
         raise TypeError('guard the function, and put @staticmethod or @classmethod above the guard')

@@ -257,8 +257,7 @@ NOT_CALLED = 'The call was not made'
 def unavailable(why: str, tool: Optional[str] = None) -> Unavailable:
     error = Unavailable(
         f'{NOT_CALLED}: the ledger of effects could not be asked ({why}). Do not make it in '
-        'another way; '
-        'the same call, with the same arguments, may be tried again later.'
+        'another way; the same call, with the same arguments, may be tried again later.'
     )
     error.tool = tool
     return error
@@ -267,8 +266,7 @@ def unavailable(why: str, tool: Optional[str] = None) -> Unavailable:
 def late(tool: Optional[str] = None) -> Late:
     error = Late(
         f'{NOT_CALLED}: the permission for it came too late and was given back. The same call, '
-        'with the same '
-        'arguments, may be tried again.'
+        'with the same arguments, may be tried again.'
     )
     error.tool = tool
     return error

@@ -14,20 +14,17 @@ from .errors import EffectError, InvalidParams, NotFound
 from .ledger import Ledger
 
 INSTRUCTIONS = (
-    'Some of your tools change the world, and are guarded so that no repeat of a call performs '
-    'it twice. When a tool says that '
-    'a call was not made, follow what it says and do not make the call in another way, with '
-    'altered arguments or under '
-    'another key. When you do not know whether a call took effect, ask effect_lookup before you '
-    'do anything else.'
+    'Some of your tools change the world, and are guarded so that no repeat of a call performs it '
+    'twice. When a tool says that a call was not made, follow what it says and do not make the '
+    'call in another way, with altered arguments or under another key. When you do not know '
+    'whether a call took effect, ask effect_lookup before you do anything else.'
 )
 
 NAME = 'effect_lookup'
 DESCRIPTION = (
     'Looks up what is recorded about one guarded tool call: whether it was done, with which '
-    'result, or is still open. It '
-    'changes nothing. Name the effect by its id, or the tool with its key, or the tool with the '
-    'very arguments of the call.'
+    'result, or is still open. It changes nothing. Name the effect by its id, or the tool with '
+    'its key, or the tool with the very arguments of the call.'
 )
 PARAMETERS: Dict[str, Any] = {
     'type': 'object',
@@ -76,8 +73,7 @@ _MEANS = {
 _REFUSED = 'This call was refused for good. Do not repeat it as it is.'
 _NOT_FOUND = (
     'Nothing is recorded under this name. That is no proof that nothing was done: make sure that '
-    'tool, key and '
-    'arguments are exactly those of the call.'
+    'tool, key and arguments are exactly those of the call.'
 )
 
 
@@ -135,6 +131,5 @@ def _error(error: EffectError) -> Dict[str, Any]:
     return {
         'found': False,
         'advice': f'It could not be looked up now{why}. Nothing is known by this answer; do not '
-        'make the '
-        'call because of it.',
+        'make the call because of it.',
     }
