@@ -37,7 +37,7 @@ FAULTS = {
     'gives-up-slowly': 'is over for its caller', 'key-of-the-model': 'whatever stood there', 'no-place-is-fine': 'cannot be put into the args',
     'raw-reason': 'too long for a reason', 'lost-on-cancel': 'result is on its way', 'refused-again': 'refuses is not recorded',
 }
-on = set()
+on, kept = set(), []
 RETRYABLE = ('unavailable', 'internal', 'overloaded')
 LINE_MAX = 1048576
 
@@ -241,7 +241,9 @@ class Call:
 
     def wait_and_release(self):
         """A run that comes now is nobody's."""
-        if 'run-kept-after-cancel' in on or not self.conn.sock:
+        if 'run-kept-after-cancel' in on:
+            kept.append(self.conn)
+        if kept or not self.conn.sock:
             return
         try:
             answer = self.conn.wait(self.conn.next_id, now_s() + self.option('begin_timeout_ms', 10000), self.never)

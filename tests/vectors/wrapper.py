@@ -272,7 +272,7 @@ class Play:
         until_s = time.monotonic() + self.deadline_s
         while not what():
             if time.monotonic() > until_s:
-                raise Wrong(f'in vain: {words}')
+                raise Wrong(f'in vain: {words}; {len(self.played.conns)} connections are open')
             self._poll(until_s - time.monotonic())
         return what()
 
