@@ -8,6 +8,7 @@ import linecache
 import os
 import random
 import sys
+import time
 
 from harness import *
 from pyclient import *
@@ -114,7 +115,10 @@ def interrupted_at_each_line(daemon, guarded_of):
                 except effectd.EffectError as error:
                     got = type(error)
                 return judge.repeat(key, state, got)
-            wait_until(asked_again)
+            try:
+                wait_until(asked_again, 3)
+            except TimeoutError:
+                judge.wrong.append((key, state, 'busy for ever'))
             if not came:
                 break
             number += EVERY
@@ -184,9 +188,12 @@ async def cancelled_at_each_await(daemon, together, guarded_of):
             except asyncio.CancelledError:
                 cancelled = True
             state = await loop.run_in_executor(None, judge.settled, key)
-            got = effectd.Busy
+            got, until = effectd.Busy, time.monotonic() + 3 * SLOW
             while got is effectd.Busy:
                 await asyncio.sleep(0.01)
+                if time.monotonic() > until:
+                    judge.wrong.append((key, state, 'busy for ever'))
+                    break
                 try:
                     got = await guarded_of(ledger, key, judge)
                 except effectd.EffectError as error:
