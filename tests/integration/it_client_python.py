@@ -110,6 +110,7 @@ def test_methods_and_kinds(ledger):
     lazy = ledger.tool('t', key='lazy', wait=0)(lambda: coroutine())  # pylint: disable=unnecessary-lambda
     is_(type(error_of(lazy)), TypeError, 'a function that returns a coroutine has done nothing yet')
     is_(type(error_of(lazy)), effectd.Unknown, 'and its outcome is unknown')
+    is_(type(error_of(ledger.tool('t', key='map')(lambda: map(print, [1])))), TypeError, 'nor has one that returns an iterator')
     is_(ledger.tool('t', key='partial')(functools.partial(sum, [1, 2]))(), 3, 'a partial is guarded')
     is_(type(error_of(effectd.outcome, numbers)), TypeError, 'outcome() of a function that is not guarded is a TypeError')
     is_(type(error_of(ledger.tool('t', weight=1), sum)), TypeError, 'an option that there is not is a TypeError')
@@ -155,7 +156,10 @@ def test_endings(ledger):
 
     class ReadTimeout(Foreseen):
         pass
-    for error in (TimeoutError(), ReadTimeout(), KeyboardInterrupt(), SystemExit(3), GeneratorExit(), asyncio.CancelledError()):
+
+    class RemoteDisconnected(Foreseen):
+        pass
+    for error in (TimeoutError(), ReadTimeout(), ConnectionResetError(), RemoteDisconnected(), KeyboardInterrupt(), SystemExit(3), GeneratorExit(), asyncio.CancelledError()):
         first, second = ends_by(ledger, 'again', repr(error), error, errors=(Exception,))
         is_((first, type(second)), (error, effectd.Unknown), f'{error!r} is unknown, whatever was foreseen')
 

@@ -17,6 +17,7 @@ from .context import Place
 
 T = TypeVar('T')
 MARK = '_effectd_told'  # on an error that was accounted for: when, in the order of _numbers
+OF_THE_WIRE = ('timeout', 'timedout', 'connection', 'disconnect', 'networkerror', 'transporterror')
 _numbers = itertools.count(1)
 
 
@@ -376,16 +377,16 @@ def outcome_of(error: BaseException, foreseen: Tuple[Type[BaseException], ...]) 
     if (
         isinstance(error, errors.EffectError)
         or not isinstance(error, Exception)
-        or is_time_out(error)
+        or is_of_the_wire(error)
     ):
         return None
     return 'error' if isinstance(error, foreseen) else None
 
 
-def is_time_out(error: BaseException) -> bool:
-    """By the names of its kinds, as every HTTP client has one of its own."""
-    return isinstance(error, (TimeoutError, asyncio.CancelledError)) or any(
-        word in kind.__name__.lower()
-        for kind in type(error).__mro__
-        for word in ('timeout', 'timedout')
-    )
+def is_of_the_wire(error: BaseException) -> bool:
+    """A time-out, a cancellation or a lost connection; by the names of its kinds, too, as every
+    HTTP client has kinds of its own."""
+    if isinstance(error, (TimeoutError, ConnectionError, asyncio.CancelledError)):
+        return True
+    names = [kind.__name__.lower() for kind in type(error).__mro__]
+    return any(word in name for name in names for word in OF_THE_WIRE)

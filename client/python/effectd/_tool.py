@@ -5,6 +5,7 @@ to the guard hangs on it as __effectd__, a Tool.
 """
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import functools
 import inspect
@@ -151,12 +152,8 @@ class Tool:
 
     def refuse_unfinished(self, value: Any) -> None:
         """Raises TypeError for a value whose work is still to be done."""
-        if (
-            inspect.isawaitable(value)
-            or inspect.isgenerator(value)
-            or inspect.isasyncgen(value)
-            or hasattr(value, 'add_done_callback')
-        ):
+        lazy = (collections.abc.Awaitable, collections.abc.Iterator, collections.abc.AsyncIterator)
+        if isinstance(value, lazy) or hasattr(value, 'add_done_callback'):
             if inspect.iscoroutine(value):
                 value.close()
             raise TypeError(
