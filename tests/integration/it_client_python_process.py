@@ -231,10 +231,14 @@ say(ledger.tool('t', key='fork within')(fn)().split()[-1], ledger.tool('t', key=
     is_(told, ['own', 'parent', 'own'], 'has connections of its own, and leaves the report to its parent')
     told = ends_quietly(daemon, '''
 ledger = effectd.Ledger()
-with ledger.claim('t', key='block'):
+with ledger.claim('t', key='block') as claim:
     if os.fork() == 0:
+        try:
+            claim.run
+        except RuntimeError:
+            os._exit(7)
         os._exit(0)
-    os.wait()
+    say(os.wait()[1] >> 8)
     say(ledger.get(tool='t', key='block')['state'])
     claim = ledger.claim('t', key='in the block')
     claim.__enter__()
@@ -246,7 +250,7 @@ with ledger.claim('t', key='block'):
     claim.done()
     raise SystemExit
 ''', 'children that end within a block')
-    is_(told, ['pending', 'pending'], 'do not end the claims of their parent')
+    is_(told, ['7', 'pending', 'pending'], 'may not run the claims of their parent, and do not end them')
     for method in ('fork', 'spawn'):
         told = ends_quietly(daemon, f'''
 import multiprocessing

@@ -32,6 +32,10 @@ class ClaimBase:
 
     @property
     def run(self) -> bool:
+        if self._grant is not None and self._pid != os.getpid():
+            raise RuntimeError(
+                'this claim is its parent\'s: only the process that asked may run it'
+            )
         return self._outcome is None
 
     @property
