@@ -177,7 +177,8 @@ export interface GuardOptions<A = any> {
   reportTimeoutMs?: number;
   /**
    * Errors that mean that the tool itself answered with an error, like a ToolError. A time-out, an
-   * abort and a lost connection never do, whatever is named here.
+   * abort and a lost connection never do, whatever is named here, nor does what fn ends by after
+   * its signal was aborted.
    */
   errors?: Array<new (...args: any[]) => any> | ((error: unknown) => boolean);
   signal?: AbortSignal;

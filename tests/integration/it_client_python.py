@@ -5,6 +5,7 @@ import asyncio
 import copy
 import dataclasses
 import functools
+import http.client
 import inspect
 import pickle
 import threading
@@ -157,11 +158,37 @@ def test_endings(ledger):
     class ReadTimeout(Foreseen):
         pass
 
-    class RemoteDisconnected(Foreseen):
+    class APIConnectionError(Foreseen):
         pass
-    for error in (TimeoutError(), ReadTimeout(), ConnectionResetError(), RemoteDisconnected(), KeyboardInterrupt(), SystemExit(3), GeneratorExit(), asyncio.CancelledError()):
+    shown, hidden = Foreseen('no answer'), Foreseen('in its place')
+    shown.__context__ = OSError(0, 'timed out')
+    hidden.__cause__ = ConnectionResetError()
+    for error in (TimeoutError(), ReadTimeout(), KeyboardInterrupt(), SystemExit(3), GeneratorExit(), asyncio.CancelledError(),
+                  ConnectionResetError(), BrokenPipeError(), APIConnectionError(), http.client.RemoteDisconnected('cut'),
+                  http.client.IncompleteRead(b''), Exception('the socket was closed'), shown, hidden):
         first, second = ends_by(ledger, 'again', repr(error), error, errors=(Exception,))
         is_((first, type(second)), (error, effectd.Unknown), f'{error!r} is unknown, whatever was foreseen')
+
+
+def test_stopped(ledger):
+    """One that stops because its claim is lost has had no answer of the tool."""
+    def fn(*, effect):
+        effect._grant.lost = True  # as the keeper says
+        raise Foreseen('it was told to stop')
+    is_(type(error_of(ledger.tool('again', key='stopped', errors=(Foreseen,))(fn))), Foreseen, 'a lost claim: the caller gets the error')
+    is_(type(error_of(ledger.tool('again', key='stopped', wait=0)(lambda: 'ran'))), effectd.Unknown, 'and its outcome is unknown')
+
+
+def test_collected(ledger):
+    """The collector takes a claim away in the midst of anything, in a thread that may hold any lock."""
+    with ledger.claim('t', key='collected') as claim:
+        keeper = ledger._keeper
+        with keeper.lock:
+            thread = threading.Thread(target=keeper.remove, args=(claim._grant,), daemon=True)
+            thread.start()
+            thread.join(2 * SLOW)
+            ok(not thread.is_alive(), 'who takes a claim away waits for nobody')
+        claim.done(1)
 
 
 def test_nested(ledger):
@@ -461,6 +488,8 @@ def with_daemon(cluster, daemon):
         test_guarded(ledger, relay)
         test_methods_and_kinds(ledger)
         test_endings(ledger)
+        test_stopped(ledger)
+        test_collected(ledger)
         test_nested(ledger)
         test_lost_and_late(ledger, relay, daemon)
         test_values(ledger, daemon)

@@ -21,7 +21,8 @@ FAULTS = {
     'another-request': 'ends before its LF, anywhere', 'half-line': 'ends before its LF, anywhere', 'asks-once': 'ends before its LF, anywhere',
     'starts-late': 'stopped past its lease', 'fresh-from-the-answer': 'stopped past its lease', 'by-the-wall-clock': 'is made once and its value recorded',
     'no-waited': 'waited for longer than a lease', 'late-keeps-the-claim': 'stopped past its lease',
-    'time-out-released': 'a time-out', 'cancel-released': 'given up while fn runs', 'cancel-untold': 'given up while fn runs', 'no-reason': 'nobody foresaw',
+    'time-out-released': 'a time-out leaves', 'time-out-named': 'a time-out is no answer', 'cancel-named': 'is given up leaves the outcome unknown, though',
+    'stop-named': 'told to stop', 'cancel-released': 'given up while fn runs', 'cancel-untold': 'given up while fn runs', 'no-reason': 'nobody foresaw',
     'raise-as-failed': 'nobody foresaw', 'tool-error-as-failed': 'answered with an error', 'tool-error-as-value': 'answered with an error',
     'not-sent-unknown': 'nothing was sent', 'run-kept-after-cancel': 'given up while begin waits', 'completes-once': 'lost at any byte',
     'kept-is-recorded': 'kept is no record', 'calls-again': 'lost at any byte', 'not-recorded-is-fine': 'until its time is over', 'value-lost': 'until its time is over',
@@ -356,6 +357,9 @@ class Call:
 
     def recorded(self, grant, came_to):
         does, value, text = came_to
+        if self.order['fn'].get('named') and (does == 'time_out' and 'time-out-named' in on or does == 'cancelled' and 'cancel-named' in on
+                                or self.lost.is_set() and 'stop-named' in on):
+            does = 'tool_error'
         if does == 'tool_error' and 'tool-error-as-failed' in on or does == 'raise' and 'raise-as-failed' in on:
             does = 'fail'
         if does == 'tool_error' and 'tool-error-as-value' in on:

@@ -159,6 +159,7 @@ async function oneCall(ledger, asked) {
       beginTimeoutMs,
       completeTimeoutMs,
       reportTimeoutMs,
+      errors: asked.fn.named ? () => true : undefined,
     },
     tool(asked, seen),
   );

@@ -54,6 +54,8 @@ class OneCall:
         assert not unknown, unknown
         args = params.get('args')
         more = {**seconds(options, wait='wait_ms'), **seconds(params, lease='lease_ms')}
+        if self.fn.get('named'):
+            more['errors'] = (BaseException,)
         if args is None:
             more['args'] = lambda _: None
         fn = ledger.tool(params['tool'], key=params.get('key'), **more)(fn)

@@ -57,6 +57,11 @@ export class Claim {
     this.#controller?.abort(reason);
   }
 
+  /** Was fn told to stop: is the claim lost, or the call given up? */
+  get isStopped() {
+    return this.#aborted !== undefined;
+  }
+
   /** fn is over. */
   end() {
     this.#isOver = true;

@@ -138,7 +138,7 @@ async function run(core, how, grant, sent, fn, args) {
     value = done(await fn(given.args, claim.effect));
   } catch (error) {
     claim.end();
-    await reportError(core, grant, error, how);
+    await reportError(core, grant, error, how, claim.isStopped);
     throw error;
   }
   claim.end();

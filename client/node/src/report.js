@@ -3,6 +3,7 @@
 
 import {
   Conflict,
+  EffectError,
   Failed,
   naming,
   NotFound,
@@ -97,19 +98,41 @@ export function reportValue(core, grant, value, how) {
   return record(core, grant, 'succeeded', value, how);
 }
 
-// What a time-out, an abort or a lost connection calls itself: of such a call nobody knows,
-// whatever kinds of errors were named.
-const NOBODY_KNOWS = /time_?d?_?out|abort|ECONNRESET|EPIPE|UND_ERR_SOCKET/i;
+// What a time-out, a cancellation or a lost connection calls itself: of such a call nobody knows,
+// whatever kinds of errors were named. The words are those of every client (rule 6).
+const NOBODY_KNOWS = new RegExp(
+  'time[ _-]?d?[ _-]?out|deadline|abort|cancel|connection|disconnect|socket|network|transport|' +
+    'pipe|protocol|incomplete|terminated|^E(CONN|HOST|NET|PIPE)|^ERR_(HTTP2|STREAM)|UND_ERR|' +
+    '^fetch failed|^HPE_',
+  'i',
+);
+const CAUSES_MAX = 16; // a chain of causes may be a ring
 
+function* kindsOf(error) {
+  yield* [error.name, error.code, error.type];
+  for (let at = Object.getPrototypeOf(error); at; at = Object.getPrototypeOf(at)) {
+    yield at.constructor?.name;
+  }
+  if (error.name === 'Error' || error.name === 'TypeError') {
+    yield error.message; // it has no kind of its own
+  }
+}
+
+/** By its kinds, and those of what it was caused by. */
 function isOpen(error) {
-  return [error, error?.cause].some((each) =>
-    NOBODY_KNOWS.test(`${each?.name} ${each?.code} ${each?.constructor?.name}`),
-  );
+  let n = 0;
+  for (let at = error; at instanceof Object && n < CAUSES_MAX; at = at.cause, n++) {
+    if ([...kindsOf(at)].some((kind) => typeof kind === 'string' && NOBODY_KNOWS.test(kind))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 function isNamed(error, errors) {
   try {
-    if (errors === undefined || isOpen(error)) {
+    // an error of this package speaks of another call
+    if (errors === undefined || error instanceof EffectError || isOpen(error)) {
       return false;
     }
     return Array.isArray(errors)
@@ -155,9 +178,13 @@ function wordOf(error, errors) {
   return error instanceof ToolError || isNamed(error, errors) ? 'tool_error' : 'unknown';
 }
 
-/** fn ended by `error`. Resolves when the daemon was told; the caller then gets that error. */
-export async function reportError(core, grant, error, how) {
-  const word = wordOf(error, how.errors);
+/**
+ * fn ended by `error`. Resolves when the daemon was told; the caller then gets that error. Where fn
+ * was told to stop (`isStopped`), what it ends by may be that, whatever it calls itself: then
+ * nothing but its own words counts.
+ */
+export async function reportError(core, grant, error, how, isStopped) {
+  const word = wordOf(error, isStopped ? undefined : how.errors);
   if (word === 'failed' || word === 'tool_error') {
     await record(core, grant, word === 'failed' ? 'failed' : 'error', resultOf(error), how, error);
   } else {

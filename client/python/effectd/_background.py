@@ -49,7 +49,7 @@ class Background:
         """As at the start: in a forked child nothing of the parent's goes on."""
         for end in getattr(self, 'wake', ()):
             end.close()
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # the collector may call close() in the midst of it
         self.timers: List[Tuple[float, int, Timer]] = []
         self.numbers = itertools.count()
         self.sleeps_until = 0.0

@@ -6,9 +6,9 @@ are seconds of _steps.now() but for what ends in _ms, which is the wire's.
 """
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import itertools
+import re
 from typing import Any, Callable, Dict, Generic, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 from . import _json, _steps, errors
@@ -17,8 +17,15 @@ from .context import Place
 
 T = TypeVar('T')
 MARK = '_effectd_told'  # on an error that was accounted for: when, in the order of _numbers
-OF_THE_WIRE = ('timeout', 'timedout', 'connection', 'disconnect', 'networkerror', 'transporterror')
 _numbers = itertools.count(1)
+# What a time-out, a cancellation or a lost connection calls itself; the words are those of every
+# client (rule 6).
+NOBODY_KNOWS = re.compile(
+    r'time[ _-]?d?[ _-]?out|deadline|abort|cancel|connection|disconnect|socket|network|transport'
+    r'|pipe|protocol|incomplete|terminated|EOFError',
+    re.IGNORECASE,
+)
+CAUSES_MAX = 16  # a chain of causes may be a ring
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,7 +177,7 @@ class Grant:
         # sent
         self.lease_end: float = answer.sent_at + lease + told.get('waited_ms', 0) / 1000
         self.extend_at = self.lease_end - lease * 2 / 3
-        self.kept = False
+        self.kept = self.lost = False
         self.extending = False
         self.on_lost: Callable[[], None] = _nothing
 
@@ -336,7 +343,9 @@ def ended(grant: Grant, error: BaseException) -> Callable[[], Steps[bool]]:
         pass
     if isinstance(error, errors.EffectError) and not foreign:
         error.about(grant.told, grant.call.tool)
-    outcome = None if foreign else outcome_of(error, grant.call.errors)
+    # one that was told of its loss may end by having stopped, whatever it calls that
+    foreseen = () if grant.lost else grant.call.errors
+    outcome = None if foreign else outcome_of(error, foreseen)
     if outcome == 'released':
         return lambda: grant.release(reason)
     if outcome is None:
@@ -366,27 +375,33 @@ def _refusal(
 
 
 def outcome_of(error: BaseException, foreseen: Tuple[Type[BaseException], ...]) -> Optional[str]:
-    """failed, error or released; None: nobody knows. A time-out or a cancellation never says
-    anything else, whatever was foreseen; neither does what another guarded call was refused by."""
+    """failed, error or released; None: nobody knows. A time-out, a cancellation or a lost
+    connection never says anything else, whatever was foreseen; neither does what another guarded
+    call was refused by."""
     if isinstance(error, errors.Failed):
         return 'failed'
     if isinstance(error, errors.ToolError):
         return 'error'
     if isinstance(error, errors.NotSent):
         return 'released'
-    if (
-        isinstance(error, errors.EffectError)
-        or not isinstance(error, Exception)
-        or is_of_the_wire(error)
-    ):
+    if isinstance(error, errors.EffectError) or is_open(error):
         return None
     return 'error' if isinstance(error, foreseen) else None
 
 
-def is_of_the_wire(error: BaseException) -> bool:
-    """A time-out, a cancellation or a lost connection; by the names of its kinds, too, as every
-    HTTP client has kinds of its own."""
-    if isinstance(error, (TimeoutError, ConnectionError, asyncio.CancelledError)):
-        return True
-    names = [kind.__name__.lower() for kind in type(error).__mro__]
-    return any(word in name for name in names for word in OF_THE_WIRE)
+def is_open(error: BaseException) -> bool:
+    """By the names of its kinds, as every HTTP client has some of its own, and of those that a
+    traceback shows it to come from; one that has no kind of its own, by what it says."""
+    at: Optional[BaseException] = error
+    for _ in range(CAUSES_MAX):
+        if at is None:
+            break
+        if not isinstance(at, Exception):
+            return True
+        words = [kind.__name__ for kind in type(at).__mro__]
+        if type(at) in (Exception, RuntimeError, OSError):
+            words.append(_steps.describe(at))
+        if any(NOBODY_KNOWS.search(word) for word in words):
+            return True
+        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
+    return False

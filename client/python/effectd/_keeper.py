@@ -26,7 +26,7 @@ class Keeper:
 
     def renew(self) -> None:
         """In a forked child: the claims are the parent's."""
-        self.lock = threading.RLock()  # the collector may call remove() in the midst of it
+        self.lock = threading.RLock()  # a signal's handler may call, too
         self.grants: Dict[int, Grant] = {}
         self.tick_at = math.inf
         self.timer: Optional[Handle] = None
@@ -38,9 +38,10 @@ class Keeper:
         self._wake(min(grant.extend_at, grant.lease_end))
 
     def remove(self, grant: Grant) -> None:
-        with self.lock:
-            grant.kept = False
-            self.grants.pop(grant.number, None)
+        """Takes no lock: the collector may call it in the midst of anything, and this thread, or one
+        that waits for it, may hold one of ours."""
+        grant.kept = False
+        self.grants.pop(grant.number, None)
 
     def _wake(self, at: float) -> None:
         with self.lock:
@@ -106,6 +107,6 @@ class Keeper:
         with self.lock:
             if not grant.kept:
                 return
-            grant.kept = False
+            grant.kept, grant.lost = False, True
             self.grants.pop(grant.number, None)
         grant.on_lost()

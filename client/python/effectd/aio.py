@@ -59,6 +59,7 @@ class AsyncClaim(ClaimBase):
                 )
             )
         except errors.NotOwner:
+            grant.lost = True
             self.lost.set()
             raise
         grant.extended(sent_at, lease)

@@ -67,6 +67,7 @@ class Claim(ClaimBase):
                 )
             )
         except errors.NotOwner:
+            grant.lost = True
             self.lost.set()
             raise
         grant.extended(sent_at, lease)

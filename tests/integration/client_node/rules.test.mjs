@@ -430,6 +430,13 @@ test('a time-out, an abort and a lost connection are no answer of the tool, what
     Object.assign(new Error('x'), { code: 'ECONNABORTED' }),
     new TypeError('fetch failed', { cause: Object.assign(new Error('x'), { code: 'UND_ERR_HEADERS_TIMEOUT' }) }),
     new TypeError('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ECONNRESET' }) }),
+    new TypeError('fetch failed'),
+    new Error('socket hang up'),
+    new Error('Connection terminated unexpectedly'),
+    Object.assign(new Error('x'), { name: 'FetchError', type: 'request-timeout' }),
+    new RangeError('x', { cause: new Error('x', { cause: new DOMException('late', 'TimeoutError') }) }),
+    new (class Refused extends class ConnectionError extends Error {} {})('x'),
+    new Busy('of another call'),
   ];
   for (const error of errors) {
     const throwing = () => {
@@ -438,6 +445,28 @@ test('a time-out, an abort and a lost connection are no answer of the tool, what
     await assert.rejects(tool(daemon.ledger(), throwing, { errors: () => true })(), (got) => got === error);
   }
   assert.deepEqual(new Set(daemon.methods()), new Set(['begin', 'unknown']));
+});
+
+test('an fn that was told to stop gave no answer of the tool, whatever it ends by and was named', async (t) => {
+  const daemon = await Played.listen(t, ({ method }, tell) =>
+    method === 'extend'
+      ? tell(undefined, { code: -32005, message: 'not held', data: { name: 'not_owner' } })
+      : tell({ ...RESULTS[method], ...(method === 'begin' && { lease_ms: 300 }) }),
+  );
+  const stopped = (_, { signal }) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason));
+    });
+  await assert.rejects(tool(daemon.ledger(), stopped, { errors: [Error] })(), { name: 'Lost' });
+  const controller = new AbortController();
+  const left = tool(daemon.ledger(), stopped, { errors: [Error] })({}, { signal: controller.signal });
+  await daemon.heard('begin', 2);
+  setTimeout(() => controller.abort(GONE), 10);
+  await assert.rejects(left, GONE);
+  assert.deepEqual(
+    daemon.methods().filter((method) => method !== 'begin' && method !== 'extend'),
+    ['unknown', 'unknown'],
+  );
 });
 
 test('what is still to be done when fn returns is not recorded as done', async (t) => {
