@@ -396,6 +396,7 @@ execution_place_stop(void)
 		next = LIST_NEXT(p, link);
 		assert(p->n_seats == 0);
 		while ((lane = LIST_FIRST(&p->lanes)))
+			/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): LIST_REMOVE took it out */
 			lane_free(lane);
 		place_drop_if_idle(p);
 	}

@@ -252,18 +252,24 @@ tell_failed(struct execute *x)
 	struct request *r = x->call.r;
 	struct log_line l;
 
-	if (r) {
-		stats_count(x->id.ns, x->p.who.tool, "tool_failed", loop_now_ms() - r->received_ms);
-		if (call_log_start(&l, r)) {
-			log_str(&l, "ns", x->id.ns);
-			log_str(&l, "tool", x->p.who.tool);
-			log_strn(&l, "key", x->id.key, x->id.key_len);
-			log_str(&l, "sqlstate", x->sqlstate);
-			call_log_cost(&l, r);
-			log_end(&l);
-		}
+	if (!r)
+		return;
+	stats_count(x->id.ns, x->p.who.tool, "tool_failed", loop_now_ms() - r->received_ms);
+	if (call_log_start(&l, r)) {
+		log_str(&l, "ns", x->id.ns);
+		log_str(&l, "tool", x->p.who.tool);
+		log_strn(&l, "key", x->id.key, x->id.key_len);
+		log_str(&l, "sqlstate", x->sqlstate);
+		call_log_cost(&l, r);
+		log_end(&l);
 	}
 	call_error(&x->call, ERR_TOOL_FAILED, &data);
+}
+
+static void
+failed(struct execute *x)
+{
+	tell_failed(x);
 	waiting_wake(&x->id.effect);
 	call_end(&x->call);
 }
@@ -278,7 +284,7 @@ raised(struct execute *x, const struct execution_end *end)
 	memcpy(x->sqlstate, end->sqlstate, sizeof x->sqlstate);
 	snprintf(x->why, sizeof x->why, "%s", end->why ? end->why : "");
 	if (x->counted || !x->p.who.turn || (policy->turn_budget == 0 && policy->turn_asks == 0)) {
-		tell_failed(x);
+		failed(x);
 		return;
 	}
 	v[EXECUTE_FAILED_P_POLICY] = pg_int8(policy->version);
@@ -317,7 +323,7 @@ execute_row(struct call *c, const struct batch_row *row)
 
 	(void)row;
 	if (c->item.statement == &ledger_execute_failed)
-		tell_failed(x);
+		failed(x);
 	else if (c->r)
 		execute_send(x);
 	else
@@ -329,7 +335,7 @@ static void
 execute_failed(struct call *c, int err)
 {
 	if (c->item.statement == &ledger_execute_failed) {
-		tell_failed((struct execute *)c);
+		failed((struct execute *)c);
 		return;
 	}
 	if (err == ERR_UNAVAILABLE)
@@ -344,8 +350,10 @@ execute_late(struct call *c)
 {
 	struct execute *x = (struct execute *)c;
 
-	if (c->asked && c->item.statement == &ledger_execute_failed)
-		return; /* it ends by its own deadline, and this is what is to be told */
+	if (c->asked && c->item.statement == &ledger_execute_failed) {
+		tell_failed(x); /* it is true, counted or not; the item ends by itself */
+		return;
+	}
 	call_unavailable(c, NULL);
 	execute_abandon(x);
 }
