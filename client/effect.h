@@ -257,7 +257,8 @@ enum effect_kind effect_keep_now(struct effect_ledger *ledger, struct effect_ans
  * begin, and if it says so `fn` once, and the report of what it came to. `fn` gets the grant (NULL
  * member texts for EFFECT_PASS) and may fill `report` (result, and what it points to until it
  * returns to effect_guard's caller). It returns EFFECT_OK, EFFECT_FAILED, EFFECT_TOOL_ERROR,
- * EFFECT_NOT_SENT; anything else, EFFECT_RAISED above all, is reported as unknown.
+ * EFFECT_NOT_SENT; anything else, EFFECT_RAISED above all, is reported as unknown. What a guarded
+ * call inside fn returned speaks of that call: it is EFFECT_RAISED out here.
  *
  * Returns EFFECT_OK: fn ran and its result is recorded (or it was EFFECT_PASS); EFFECT_REPLAY: the
  * recorded result is in *ret_answer; what fn returned, if that was no EFFECT_OK;

@@ -1,6 +1,6 @@
 /*
  * What a policy's `execute` is: which statement, with which params, as whom and for how long. Read
- * from the policy once, then immutable and shared by reference. Pure. Running it is executor.c's.
+ * from the policy once, then immutable and shared by reference. Pure. Running it is execution.c's.
  */
 #ifndef EFFECTD_EXECUTE_SPEC_H
 #define EFFECTD_EXECUTE_SPEC_H

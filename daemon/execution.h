@@ -34,13 +34,11 @@ struct execution_end {
 	int64_t done_at_us, protected_until_us;
 	const char *result_state;
 	bool duplicate;	    /* another effect has its business key */
-	const char *result; /* JSON as the statement gave it; NULL = null, or (has_result false) it
-			       is not known here any more */
+	const char *result; /* JSON as the statement gave it; NULL = null, or not known any more: */
 	size_t result_len;
 	bool has_result;
 	char sqlstate[6]; /* of RAISED */
-	const char
-	    *why; /* of RAISED: what we found wrong with its answer; NULL: the server's word */
+	const char *why;  /* of RAISED: what was wrong with its answer; NULL: the server's word */
 };
 
 /* Everything that is pointed to is the caller's, and kept until `done`. */

@@ -9,10 +9,11 @@
 #include "config.h"
 #include "tool.h"
 
-/* What is in force from now on, and told when the ledger is there; all three are borrowed until the
- * next call. */
-void policies_use(
-    const struct config *config, const struct access *access, struct tool_set *tools);
+/*
+ * What is in force from now on, and told when the ledger is there; all three are borrowed until the
+ * next call.
+ */
+void policies_use(const struct config *config, const struct access *access, struct tool_set *tools);
 /* The ledger is there, perhaps another one than before: all of it is told anew. */
 void policies_tell(void);
 void policies_stop(void);

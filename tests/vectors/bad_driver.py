@@ -36,6 +36,7 @@ FAULTS = {
     'garbage-is-fatal': 'a line that is no JSON', 'stale-connection': 'closed between two calls', 'gives-up-early': 'begin_timeout is on top',
     'for-ever': 'nobody answers until', 'advice-hidden': 'mismatch is no run', 'result-of-another': 'comes twice', 'release-once': 'the answer to release is lost',
     'gives-up-slowly': 'is over for its caller', 'key-of-the-model': 'whatever stood there', 'no-place-is-fine': 'cannot be put into the args',
+    'refusal-by-itself': 'than the refusal that fn', 'tool-error-by-itself': 'own error cannot be recorded',
     'raw-reason': 'too long for a reason', 'lost-on-cancel': 'result is on its way', 'refused-again': 'refuses is not recorded',
 }
 on, kept = set(), []
@@ -368,7 +369,11 @@ class Call:
             self.report('release', grant, reason=text)
         elif does in ('return', 'fail', 'tool_error'):
             if not (self.lost.is_set() and 'loss-unreported' in on):
-                self.complete(grant, {'return': 'succeeded', 'fail': 'failed', 'tool_error': 'error'}[does], value)
+                try:
+                    self.complete(grant, {'return': 'succeeded', 'fail': 'failed', 'tool_error': 'error'}[does], value)
+                except Told:
+                    if not (does == 'fail' and 'refusal-by-itself' in on or does == 'tool_error' and 'tool-error-by-itself' in on):
+                        raise
         elif does != 'cancelled' or 'cancel-untold' not in on:
             self.report('unknown', grant, **({} if 'no-reason' in on else {'reason': text if 'raw-reason' in on else tame(text)}))
         return self.outcome(came_to)

@@ -7,6 +7,7 @@ are seconds of _steps.now() but for what ends in _ms, which is the wire's.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import re
 from typing import Any, Callable, Dict, Generic, Mapping, Optional, Tuple, Type, TypeVar, Union
@@ -278,13 +279,9 @@ def _recorded(call: Call, answer: Answer) -> Any:
     else:
         try:
             return told.get('result') if decoder is None else decoder(told.get('result'))
-        except (
-            Exception
-        ) as error:  # pylint: disable=broad-except  # whatever the caller's decoder raises
-            why, cause = (
-                f'its recorded result could not be decoded ({_steps.describe(error)})',
-                error,
-            )
+        except Exception as error:  # pylint: disable=broad-except  # it is the caller's decoder
+            cause = error
+            why = f'its recorded result could not be decoded ({_steps.describe(error)})'
     gone = errors.ResultGone(
         f'This was done before, and {why}. Do not do it again; look up what came of it.'
     )
@@ -294,7 +291,6 @@ def _recorded(call: Call, answer: Answer) -> Any:
 
 
 # ---- what fn came to
-# ------------------------------------------------------------------------------------------------
 
 
 def succeeded(grant: Grant, value: Any) -> Steps[None]:
@@ -316,13 +312,13 @@ def not_recorded(
     raised: errors.EffectError
     if name in ('conflict', 'not_owner', 'not_found'):
         raised = errors.Conflict(
-            'The call was made and has a result, but the ledger holds another outcome for it '
+            'The call was made and came to an end, but the ledger holds another outcome for it '
             f'({name}). Do not make it again: a person has to look.',
             value,
         )
     else:
         raised = errors.NotRecorded(
-            'The call was made and has a result, but that could not be recorded '
+            'The call was made and came to an end, but that could not be recorded '
             f'({error}). Do not make it again.',
             value,
         )
@@ -332,7 +328,8 @@ def not_recorded(
 
 def ended(grant: Grant, error: BaseException) -> Callable[[], Steps[bool]]:
     """Rule 6, where fn ended by an error: what reports it. The steps tell whether the daemon has
-    heard it; they raise nothing, as the caller gets the error itself."""
+    heard it. They raise NotRecorded or Conflict for an outcome that does not stand in the ledger;
+    else the caller gets the error itself."""
     options, reason = grant.call.options, _steps.describe(error)
     # an error that came out of another guarded call, made by this one, says something about that
     # and nothing about this
@@ -350,27 +347,33 @@ def ended(grant: Grant, error: BaseException) -> Callable[[], Steps[bool]]:
         return lambda: grant.release(reason)
     if outcome is None:
         return lambda: _steps.give_back(grant.own, 'unknown', reason, options.report_timeout)
-    value = (
-        getattr(error, 'value', None)
-        if isinstance(error, (errors.Failed, errors.ToolError))
-        else None
-    )
-    result, omitted = _json.recordable(
-        {'error': reason} if value is None else value, options.encode if value is not None else None
-    )
-    return lambda: _refusal(grant, str(outcome), result, omitted)
+    value, encoder = None, None
+    if isinstance(error, (errors.Failed, errors.ToolError)):
+        value = error.value
+    if value is None:
+        value = {'error': reason}
+    else:
+        encoder = options.encode
+    result, omitted = _json.recordable(value, encoder)
+    refusal = functools.partial(_refusal, grant, error, value)
+    return lambda: refusal(str(outcome), result, omitted)
 
 
 def _refusal(
-    grant: Grant, outcome: str, result: Optional[bytes], omitted: Dict[str, Any]
+    grant: Grant,
+    error: BaseException,
+    value: Any,
+    outcome: str,
+    result: Optional[bytes],
+    omitted: Dict[str, Any],
 ) -> Steps[bool]:
     options = grant.call.options
     try:
         yield from _steps.complete(
             grant.own, outcome, result, omitted, options.complete_timeout, options.max_line
         )
-    except errors.NotRun:
-        return False
+    except errors.NotRun as refused:
+        raise not_recorded(grant.told, grant.call.tool, value, refused) from error
     return True
 
 

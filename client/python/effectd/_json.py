@@ -68,9 +68,7 @@ def recordable(
     must not be lost."""
     try:
         return encode(value if encoder is None else encoder(value)), {}
-    except (
-        Exception
-    ):  # pylint: disable=broad-except  # NO_JSON, and whatever the caller's encoder raises
+    except Exception:  # pylint: disable=broad-except  # NO_JSON, or the caller's encoder raised
         return None, omitted(text_of(value))
 
 

@@ -15,9 +15,8 @@ from typing import Any, Callable, Dict, Generator, Mapping, NamedTuple, Optional
 
 from . import _json, errors
 
-AGAIN = frozenset(
-    ('unavailable', 'internal', 'overloaded')
-)  # errors after which the same line is sent again
+# errors after which the same line is sent again
+AGAIN = frozenset(('unavailable', 'internal', 'overloaded'))
 PAUSE_FIRST, PAUSE_MAX = 0.05, 1.0
 REASON_BYTES_MAX = 1000
 LINE_BYTES_SURE = 4096  # of a request's line, which every daemon takes

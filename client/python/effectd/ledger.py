@@ -278,9 +278,8 @@ class Ledger(LedgerBase):
 
     def _for_tasks(self) -> 'AsyncLedger':
         if self._tasks is None:
-            from .aio import (
-                AsyncLedger,
-            )  # pylint: disable=import-outside-toplevel  # asyncio only where it is used
+            # asyncio only where it is used
+            from .aio import AsyncLedger  # pylint: disable=import-outside-toplevel
 
             self._tasks = AsyncLedger(self._socket, **_tool.as_arguments(self._options))
         return self._tasks

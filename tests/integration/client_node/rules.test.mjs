@@ -386,6 +386,22 @@ test('an error that was the word about an inner call says nothing about the oute
   }
 });
 
+test('what an inner call was answered says nothing about the outer one, though every kind of error was named', async (t) => {
+  const daemon = await Played.listen(t);
+  const ledger = daemon.ledger();
+  for (const errors of [[Error], () => true]) {
+    const outer = tool(
+      ledger,
+      () => {
+        throw new Busy('somebody else is at it');
+      },
+      { errors },
+    );
+    await assert.rejects(outer(), Busy);
+    assert.equal(daemon.requests.at(-1).method, 'unknown');
+  }
+});
+
 test("kinds of errors that were named beforehand are the tool's own, whatever else throws is not", async (t) => {
   const daemon = await Played.listen(t);
   class HttpError extends Error {
