@@ -93,6 +93,7 @@ usage(const struct run *run, const char *fmt, const char *word)
 static int
 read_times(struct run *run)
 {
+	char name[FLAG_NAME_BYTES];
 	const char *value;
 
 	for (int i = 0; i < N_TIMES; i++) {
@@ -104,10 +105,7 @@ read_times(struct run *run)
 			return show_failure(run->ctl, CTL_USAGE, "usage",
 			    "run: flag \"--%s\" takes a duration such as 500ms, 30s or 10m, not "
 			    "\"%s\"",
-			    i == KILL_AFTER	       ? "kill-after"
-				: i == RECORD_DEADLINE ? "record-deadline"
-						       : times[i].flag,
-			    value);
+			    flag_spell(times[i].flag, name), value);
 	}
 	return CTL_OK;
 }

@@ -12,18 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_BYTES 64
-
-/* A flag's name as the user types it. */
-static void
-spelling(const char *name, char ret[NAME_BYTES])
+const char *
+flag_spell(const char *name, char ret[FLAG_NAME_BYTES])
 {
 	size_t i;
 
-	assert(strlen(name) < NAME_BYTES);
+	assert(strlen(name) < FLAG_NAME_BYTES);
 	for (i = 0; name[i]; i++)
 		ret[i] = name[i] == '_' ? '-' : name[i];
 	ret[i] = '\0';
+	return ret;
 }
 
 struct flag *
@@ -55,10 +53,10 @@ flag_add_many(struct flag_set *set, const char *name, const char *arg, const cha
 static struct flag *
 flag_typed(struct flag_set *set, const char *word, size_t len, bool letter)
 {
-	char name[NAME_BYTES];
+	char name[FLAG_NAME_BYTES];
 
 	for (size_t i = 0; i < set->n; i++) {
-		spelling(set->flags[i].name, name);
+		flag_spell(set->flags[i].name, name);
 		if (letter ? set->flags[i].letter == word[0]
 			   : strlen(name) == len && !memcmp(name, word, len))
 			return &set->flags[i];
@@ -69,14 +67,14 @@ flag_typed(struct flag_set *set, const char *word, size_t len, bool letter)
 static char *
 unknown_flag(struct flag_set *set, const char *word)
 {
-	char names[FLAG_MAX][NAME_BYTES];
+	char names[FLAG_MAX][FLAG_NAME_BYTES];
 	const char *list[FLAG_MAX];
 	const char *near = NULL;
 	char *typed = xstrndup(word, strcspn(word, "="));
 	char *error;
 
 	for (size_t i = 0; i < set->n; i++) {
-		spelling(set->flags[i].name, names[i]);
+		flag_spell(set->flags[i].name, names[i]);
 		list[i] = names[i];
 	}
 	if (!strncmp(typed, "--", 2)) {
@@ -105,11 +103,11 @@ read_flag(struct flag_set *set, int argc, char **argv, int *i)
 			    : strlen(word) - 2;
 	struct flag *flag =
 	    letter && len != 1 ? NULL : flag_typed(set, word + (letter ? 1 : 2), len, letter);
-	char name[NAME_BYTES];
+	char name[FLAG_NAME_BYTES];
 
 	if (!flag)
 		return unknown_flag(set, word);
-	spelling(flag->name, name);
+	flag_spell(flag->name, name);
 	if (flag->value && !flag->list)
 		return xasprintf("flag \"--%s\" is given twice", name);
 	if (flag->list && flag->list->n == FLAG_VALUES_MAX)

@@ -1,8 +1,7 @@
 /*
  * Flags of a command line, by table: `--name VALUE`, `--name=VALUE`, one-letter forms; what is no
- * flag is an argument;
- * `--` ends them. An unknown flag, a missing value and a flag given twice (if it is not one of
- * many values) are refused with the flag's name. Pure.
+ * flag is an argument; `--` ends them. An unknown flag, a missing value and a flag given twice (if
+ * it is not one of many values) are refused with the flag's name. Pure.
  */
 #ifndef EFFECTD_FLAG_H
 #define EFFECTD_FLAG_H
@@ -11,6 +10,7 @@
 #include <stddef.h>
 
 #define FLAG_MAX 40
+#define FLAG_NAME_BYTES 64 /* of a name, with its NUL */
 #define FLAG_ARGS_MAX 3
 #define FLAG_VALUES_MAX 64
 
@@ -25,8 +25,7 @@ struct flag {
 	char letter;	  /* 0 = none */
 	const char *arg;  /* what --help calls its value; NULL = takes none */
 	const char *help;
-	const char
-	    *value; /* NULL = not given; "" for a flag that takes none; the last one of many */
+	const char *value;	/* NULL = not given; "" where it takes none; the last one of many */
 	struct flag_list *list; /* NULL = may be given once */
 };
 
@@ -43,6 +42,8 @@ struct flag *flag_add(
 /* Adds one that may be given again and again; its values go to `list`, which outlives the set. */
 void flag_add_many(struct flag_set *set, const char *name, const char *arg, const char *help,
     struct flag_list *list);
+/* A flag's name as the user types it behind the two hyphens. Returns `ret`. */
+const char *flag_spell(const char *name, char ret[FLAG_NAME_BYTES]);
 /* The flag called `name`, or NULL. */
 struct flag *flag_find(struct flag_set *set, const char *name);
 /*

@@ -145,22 +145,10 @@ member_json(const char *what, const char *value, struct buf *out, char **ret_err
 	return false;
 }
 
-/* The flag as the user types it, for messages; owned. */
-static char *
-flag_spelling(const char *name)
-{
-	char *spelt = xasprintf("--%s", name);
-
-	for (char *c = spelt; *c; c++)
-		if (*c == '_')
-			*c = '-';
-	return spelt;
-}
-
 static enum ctl_exit
 add_member(const struct member *m, const char *value, struct buf *out, char **ret_error)
 {
-	char *spelt = flag_spelling(m->name);
+	char name[FLAG_NAME_BYTES], *spelt = xasprintf("--%s", flag_spell(m->name, name));
 	enum ctl_exit code = CTL_OK;
 	struct buf json = {0};
 	int64_t number;

@@ -46,21 +46,18 @@ take_common(struct ctl *ctl, struct flag_set *set)
 static void
 print_help(const struct ctl *ctl, const struct flag_set *set, const char *args)
 {
-	char left[80];
+	char left[80], name[FLAG_NAME_BYTES];
 
 	printf("usage: effectctl %s [FLAG...]%s%s\n\n", ctl->verb, *args ? " " : "", args);
 	for (size_t i = 0; i < set->n; i++) {
 		const struct flag *f = &set->flags[i];
 
-		snprintf(left, sizeof left, "--%s%s%s", f->name, f->arg ? " " : "",
-		    f->arg ? f->arg : "");
-		for (char *c = left + 2; *c && *c != ' '; c++)
-			if (*c == '_')
-				*c = '-';
+		snprintf(left, sizeof left, "--%s%s%s", flag_spell(f->name, name),
+		    f->arg ? " " : "", f->arg ? f->arg : "");
 		if (f->letter)
-			printf("  -%c, %-21s %s\n", f->letter, left, f->help);
+			printf("  -%c, %-22s %s\n", f->letter, left, f->help);
 		else
-			printf("  %-25s %s\n", left, f->help);
+			printf("  %-26s %s\n", left, f->help);
 	}
 }
 
