@@ -1,8 +1,9 @@
 /*
  * What is said in the transaction of an execution. Promise: whatever the role's own settings are,
- * and whatever its statement says, the transaction is read committed and writable, nothing that the
- * server says of the statement comes as a warning, all that it says of the COMMIT does, and no
- * setting outlives the transaction. Nothing is prepared, as a pooler may stand in between.
+ * and whatever its statement says, or said before it in the same session, the transaction is the
+ * role's own, read committed and writable, nothing that the server says of the statement comes as a
+ * warning, all that it says of the COMMIT does, and no setting of ours outlives the transaction.
+ * Nothing is prepared, as a pooler may stand in between.
  */
 #include "execution_sql.h"
 
@@ -17,6 +18,7 @@
 #define SETTINGS                                                       \
 	"select pg_catalog.set_config('statement_timeout', $1, true)," \
 	" pg_catalog.set_config('client_min_messages', $2, true),"     \
+	" pg_catalog.set_config('role', 'none', true),"                \
 	" pg_catalog.set_config('idle_in_transaction_session_timeout', '10000', true)"
 
 /* Around the statement: its row as a JSON object by column, two rows at most, and none beyond its

@@ -110,7 +110,7 @@ begin
     end if;
   end if;
   if v_change in ('claim', 'renew', 'grant') and p_business is not null then
-    select * into v_twin, v_twin_key, v_twin_attempt from effect.twin(p_id, p_business, v_tool.business_window_ms, v_now);
+    select * into v_twin, v_twin_key, v_twin_attempt from effect.twin(p_id, p_business, v_tool, v_now);
     if v_twin is not null and v_tool.on_business_duplicate = 'hold' and p_again is null then
       answer := 'held';
       v_change := null;

@@ -11,6 +11,7 @@ as $$
 declare
   v_text text := coalesce(p_result::text, 'null');
   v_policy bigint;
+  v_secret boolean;
   v record;
 begin
   perform effect.enter(1, 1);
@@ -19,19 +20,23 @@ begin
     raise exception 'the token is of no claim that this transaction made' using errcode = 'ZE007',
       hint = 'begin_here and complete_here go into one transaction. A claim that was committed is completed over the socket.';
   end if;
-  select l.policy into v_policy
+  -- Before the row is looked at any closer: anybody may call this, and whose it is not learns nothing of it.
+  select l.policy, t.result_secret is not null into v_policy, v_secret
   from effect.ledger l join effect.tool t on t.version = l.policy
-  where l.id = p_effect and t.result_secret is not null;
-  if found then
+  where l.id = p_effect and l.token = p_token;
+  if not found then
+    raise exception 'effect % cannot be completed: this claim on it is not there', p_effect using errcode = 'ZE007',
+      hint = 'A rollback to a savepoint takes a claim along.';
+  end if;
+  if v_secret then
     v := effect.complete_one(p_effect, p_token, null, v_policy, 'succeeded', null, octet_length(v_text),
       sha256(convert_to(v_text, 'UTF8')), false);
   else
     v := effect.complete_one(p_effect, p_token, null, null, 'succeeded', v_text, null, null, false);
   end if;
   if v.answer <> 'ok' or v.state <> 'done' then
-    raise exception 'effect % cannot be completed: %', p_effect, case v.answer
-      when 'not_found' then 'it is gone, as after a rollback to a savepoint' when 'conflict' then 'it has another result'
-      else 'the token does not hold it' end using errcode = 'ZE007';
+    raise exception 'effect % cannot be completed: %', p_effect,
+      case v.answer when 'conflict' then 'it has another result' else v.answer end using errcode = 'ZE007';
   end if;
 end
 $$;

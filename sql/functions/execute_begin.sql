@@ -34,27 +34,33 @@ begin
     return next;
     return;
   end if;
-  if not effect.may_act(v_tool.namespace)
-    or v_tool.policy::jsonb -> 'execute' ->> 'user' is distinct from effect.caller() then
+  perform effect.check_here(v_tool.namespace, v_tool.name, p_key);
+  if v_tool.policy::jsonb -> 'execute' ->> 'user' is distinct from effect.caller() then
     raise exception 'role "%" may not execute tool "%" in namespace "%"', effect.caller(), v_tool.name, v_tool.namespace
       using errcode = 'ZE006';
   end if;
   if p_id is distinct from effect.id(v_tool.namespace, v_tool.name, p_key) then
     raise exception 'effect % is not that of its key', p_id using errcode = 'ZE003';
   end if;
+  -- A role may send what no daemon would, and others are told it.
+  if greatest(octet_length(p_owner), octet_length(p_run), octet_length(p_step), octet_length(p_turn)) > 255
+    or octet_length(p_again) > 1000 or json_typeof(p_kept::json) <> 'object' then
+    raise exception 'words of at most 255 bytes, a reason of at most 1000, and an object' using errcode = 'ZE003';
+  end if;
   if p_resent then
     perform effect.await_lock(effect.lock_of(p_id));
-    select l.attempt, l.keep_until, l.done_at, l.result_state::text
-    into attempt, protected_until, done_at, result_state
-    from effect.ledger l where l.id = p_id and l.token = p_token and l.state = 'done';
-    if found then
-      perform effect.touch(p_id);
-      answer := 'ran';
-      return next;
-      return;
-    end if;
   end if;
-  if exists (select from effect.ledger l where l.id = p_id and l.token = p_token) then
+  -- one look: the first try may be committed at any moment
+  select l.attempt, l.keep_until, l.done_at, l.result_state::text, l.state::text
+  into attempt, protected_until, done_at, result_state, state
+  from effect.ledger l where l.id = p_id and l.token = p_token;
+  if found and p_resent and state = 'done' then
+    perform effect.touch(p_id);
+    state := null;
+    answer := 'ran';
+    return next;
+    return;
+  elsif found then
     raise exception 'the token of effect % is not a new one', p_id using errcode = 'ZE003';
   end if;
   if p_request is not null and not pg_try_advisory_xact_lock(effect.lock_of(p_id, p_request)) then

@@ -19,6 +19,7 @@ begin
   if not found then
     raise exception 'effect % was not claimed by this transaction', p_id using errcode = 'ZE009';
   end if;
+  perform p_result::json; -- a role may send what no daemon would, and a replay hands it on as it is
   select c.answer into strict v_answer
   from effect.complete(array[p_id], array[p_token], array[null::text], array[v_policy], array['succeeded'], array[p_result],
     array[null::bigint], array[null::bytea], array[p_redacted]) c

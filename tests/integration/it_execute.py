@@ -13,7 +13,7 @@ ERROR = 'tool_failed'
 SETUP = '''create schema shop; create table shop.refund (id serial primary key, order_id text not null, amount numeric, run text);
 create table shop.paid (order_id text primary key); create table shop.line (refund int);
 alter table shop.line add constraint line_refund foreign key (refund) references shop.refund deferrable initially deferred;
-create role clerk login; create role stranger login; create role serial login;
+create role clerk login; create role stranger login; create role serial login; create role hat; grant hat to serial;
 grant usage on schema shop to clerk, stranger, serial; grant select, insert on shop.paid, shop.line to clerk;
 grant all on shop.refund to clerk, serial; grant usage on sequence shop.refund_id_seq to clerk, serial;
 alter role serial set default_transaction_isolation = 'serializable'; alter role serial set default_transaction_read_only = on;
@@ -153,6 +153,8 @@ def roles(conn, cluster, daemon):
     is_(failure(conn, 'nobody', key='k', deadline_ms=300)['data']['name'], 'unavailable', 'a role that is not there is unavailable')
     daemon.wait_log('nothing can be executed as .*nobody.*: .*(does not exist|failed|no such user)')
     is_(told(conn, 'serial', key='k'), 'ran', 'whatever settings the role has')
+    is_(told(conn, 'becomes', key='k'), 'ran', 'a statement that makes its session another role')
+    is_(told(conn, 'becomes', key='after'), 'ran', 'and who is given that session next is the policy\'s role all the same')
     is_(conn.call('execute', tool='serial', key='k')['result'], 'read committed off €', 'a transaction is as we need it')
     for sql, sqlstate in (("select effect.execute_done(gen_random_uuid(), gen_random_uuid(), '1', false)", 'ZE009'),
                           ("select effect.begin('{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}',now(),null,null)", '42501'),
@@ -333,6 +335,7 @@ TOOLS = [REFUND, {'name': 'plain'}, tool('pid', 'select shop.pid()', []),
               ['{args}', '{/order}', '{/n}', '{/b}', '{/o}', '{/nil}', '{/none}', '{run}', '{key}', '{provider_key}', 'plain']),
          tool('secrets', 'select shop.refund($1::jsonb)', result_secret=['/iban']), tool('unkept', "select repeat('x', 100)", [], result_max=50),
          tool('stranger', 'select 1', [], user='stranger'), tool('nobody', 'select 1', [], user='nobody'),
+         tool('becomes', "select set_config('role', 'hat', false)", [], user='serial'),
          tool('serial', "select current_setting('transaction_isolation') || ' ' || current_setting('transaction_read_only') || ' €'", [], user='serial'),
          tool('budget', 'select 1', [], turn_budget=2), tool('asks', 'select 1 / 0', [], turn_asks=3),
          tool('twins', 'select 1', [], business_key=['/order'], on_business_duplicate='hold'),

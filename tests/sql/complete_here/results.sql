@@ -80,6 +80,20 @@ select throws_ok(format('select effect.complete_here(%L, %L)', :'effect', :'toke
 select is(effect_test.row('autocommit') ->> 'state', 'pending', 'the claim stands');
 select effect_test.begin(effect_test.e('wire', 't1')) \gset
 select throws_ok(format('select effect.complete_here(%L, %L)', effect.id('default', 'probed', 'wire'), effect_test.uid('wire t1')), 'ZE007', null, 'a claim of the wire');
+-- whose it is not learns nothing of it, and holds nobody up
+create function pg_temp.words(p_effect uuid) returns text language plpgsql as $$
+begin
+  perform effect.complete_here(p_effect, effect.token_here(), '1');
+exception when sqlstate 'ZE007' then
+  return replace(sqlerrm, p_effect::text, 'X');
+end
+$$;
+select is(pg_temp.words(effect.id('default', 'probed', 'wire')), pg_temp.words(gen_random_uuid()), 'the effect of another is as one that is not there');
+select effect_test.connect('other') \gset
+select dblink_exec('other', 'begin') \gset
+select effect_test.ask('other', format('select to_json(l.id) from effect.ledger l where l.id = %L for update', effect.id('default', 'probed', 'wire'))) \gset
+select is(pg_temp.words(effect.id('default', 'probed', 'wire')), pg_temp.words(gen_random_uuid()), 'also while it is locked');
+select dblink_exec('other', 'rollback') \gset
 -- beyond the lease, since nobody sees the claim before the commit
 begin;
 select h.effect, h.token from effect.begin_here('default', 'probed', 'slow') h \gset

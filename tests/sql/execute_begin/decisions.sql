@@ -51,10 +51,17 @@ select throws_ok($$ select * from effect.execute_begin(gen_random_uuid(), (selec
   gen_random_uuid(), null, null, null, null, null, null, null, null, false, false) $$, 'ZE003', null, 'an id that is not the key''s');
 select is((select answer from effect.execute_begin(effect.id('default', 'run', 'k'), 42, 'k', null, gen_random_uuid(), null, null, null, null, null, null,
   null, null, false, false)), 'no_tool', 'a version that is not known');
+select throws_ok(format('select * from effect.execute_begin(effect.id(''default'', ''run'', %1$L), (select version from effect_test.tool where name = ''run''), %1$L, null,
+  gen_random_uuid(), null, %2$L, null, null, null, %3$L, null, %4$L, false, false)', key, owner, kept, again), code, null, what)
+from (values ('a key with a line end', E'k\nx', null, null, null, 'ZE003'), ('a key that is too long', repeat('k', 256), null, null, null, 'ZE003'),
+  ('an owner that is too long', 'k', repeat('o', 256), null, null, 'ZE003'), ('a reason that is too long', 'k', null, null, repeat('r', 1001), 'ZE003'),
+  ('kept that is no object', 'k', null, '1', null, 'ZE003'), ('kept that is no JSON', 'k', null, '{},"decision":"run"', null, '22P02')) x(what, key, owner, kept, again, code);
 -- the record
 begin;
 select pg_temp.ask('d', 't') \gset
 select throws_ok($$ select effect.execute_done(effect.id('default', 'run', 'd'), effect_test.uid('d other'), '1', false) $$, 'ZE009', null, 'another token records nothing');
+select throws_ok($$ select effect.execute_done(effect.id('default', 'run', 'd'), effect_test.uid('d t'), '1,"decision":"run"', false) $$, '22P02', null,
+  'a result that is no JSON is not recorded: it would be told as it is');
 commit;
 select throws_ok($$ select effect.execute_done(effect.id('default', 'run', 'd'), effect_test.uid('d t'), '1', false) $$, 'ZE009', null,
   'a claim of another transaction is not recorded');
@@ -66,5 +73,16 @@ select is(pg_temp.ask('a', 'other', p_resent => true) ->> 'answer', 'replay', 's
 begin;
 select is(pg_temp.ask('e', 't', p_resent => true) ->> 'answer', 'run', 'it is not there: it runs');
 rollback;
+-- a business key is the tool's own, whatever a role says it is
+select pg_temp.tool('paid', '{"business_key": ["/order"], "business_window": "1h", "on_business_duplicate": "hold"}') \gset
+select effect_test.tool('paid', '{"business_key": ["/order"], "business_window": "1h", "on_business_duplicate": "hold",
+  "execute": {"query": "select 1", "user": "postgres"}}', 'theirs') \gset
+select effect.allow('postgres', 'theirs') \gset
+create function pg_temp.pay(p_ns text, p_key text) returns jsonb language sql as $$
+  select jsonb_strip_nulls(to_jsonb(b)) from effect.execute_begin(effect.id(p_ns, 'paid', p_key), (select version from effect_test.tool t where t.namespace = p_ns and t.name = 'paid'),
+    p_key, null, gen_random_uuid(), null, null, null, null, null, null, effect_test.uid('order 1'), null, false, false) b $$;
+select is(pg_temp.pay('theirs', 'secret customer') ->> 'answer', 'run', 'one namespace has the business key');
+select is(effect_test.only(pg_temp.pay('default', 'mine'), 'answer', 'twin_key'), '{"answer": "run"}', 'another one is not held by it, nor told of it');
+select is(effect_test.only(pg_temp.pay('default', 'mine again'), 'answer', 'twin_key'), '{"answer": "held", "twin_key": "mine"}', 'but by its own');
 select is_empty('select * from effect.check_invariants()', 'no invariant is hurt');
 select * from finish();

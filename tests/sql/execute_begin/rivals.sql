@@ -30,6 +30,32 @@ select is(effect_test.execute('new', 't2', null) ->> 'answer', 'busy', 'busy unt
 select dblink_exec('other', 'commit') \gset
 select is(effect_test.execute(key, 't2', 'q1') ->> 'answer', 'replay', key || ': then a replay') from keys;
 select is((effect_test.row('released', 'run') ->> 'attempt')::int, 2, 'a released one is the next attempt');
+-- its first try is committed in the midst of the second
+select dblink_exec('other', 'begin') \gset
+select effect_test.ask('other', $$ select effect_test.execute('late', 't1', null) $$) \gset
+select effect_test.ask('other', $$ select to_json(effect_test.execute_done('late', 't1')) $$) \gset
+create or replace function effect.now() returns timestamptz language plpgsql volatile as $$
+begin
+  if pg_catalog.current_setting('effect_test.commits', true) = 'other' then
+    perform pg_catalog.set_config('effect_test.commits', '', false);
+    perform public.dblink_exec('other', 'commit');
+  end if;
+  return pg_catalog.clock_timestamp() + interval '31 days';
+end $$;
+set effect_test.commits = 'other';
+select is(effect_test.only(effect_test.execute('late', 't1', null, true), 'answer', 'result'), '{"answer": "replay", "result": "1"}', 'committed meanwhile: its own result');
+-- who looks whether an effect is held leaves no lock, whatever ends him
+create or replace function effect.lock_of_here(p_id uuid) returns bigint language plpgsql volatile as $$
+begin
+  if pg_catalog.current_setting('effect_test.asked', true) = 'before' then
+    raise query_canceled;
+  end if;
+  perform pg_catalog.set_config('effect_test.asked', 'before', false);
+  return 815;
+end $$;
+select effect.held_here(gen_random_uuid()) \g /dev/null
+select is_empty($$ select from pg_locks where locktype = 'advisory' and objid = 815 $$, 'a look that is cancelled in its midst leaves no lock of the session');
+create or replace function effect.lock_of_here(p_id uuid) returns bigint language sql immutable parallel safe as $$ select pg_catalog.uuid_hash_extended(p_id, 5) $$;
 -- a turn's budget is judged by one at a time
 select dblink_exec('other', 'begin') \gset
 select is(effect_test.ask('other', $$ select effect_test.execute('x', 't1', null, false, 'turned', '1') $$) ->> 'answer', 'run', 'a grant of a turn');
