@@ -505,7 +505,7 @@ def round_of(name, cluster, n_daemons, the_seed, retries=False):
     wanted = {'begin run', 'begin replay', 'begin busy', 'begin unknown', 'begin mismatch', 'complete done', 'release released'}
     if retries:
         wanted |= {'release unknown', 'complete unknown'}
-        ok(provider.n_again > 20, f'{name}: {provider.n_again} calls were taken for an earlier one', provider.n_again)
+        ok(provider.n_again >= 3, f'{name}: {provider.n_again} calls were taken for an earlier one', provider.n_again)
     ok(wanted <= set(tally), f'{name}: each answer was given', wanted - set(tally))
     is_(cluster.invariants(), [], f'{name}: no invariant is hurt')
     is_(cluster.psql("select count(*) from effect.ledger where state in ('pending', 'unknown', 'escalated')"), '0', f'{name}: nothing is open')
