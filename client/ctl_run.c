@@ -163,6 +163,9 @@ read_args(struct run *run)
 	value = args ? xstrdup(args) : xasprintf("%s%s", strcmp(file, "-") ? "@" : "", file);
 	good = member_json(args ? "--args" : "--args-json", value, &run->args, &why);
 	free(value);
+	if (good && buf_str(&run->args)[0] != '{')
+		return show_failure(run->ctl, CTL_INPUT, "bad_input",
+		    "run: the call's arguments are no JSON object");
 	if (good)
 		return CTL_OK;
 	code = show_failure(run->ctl, CTL_INPUT, "bad_input", "run: %s", why);
@@ -272,6 +275,15 @@ or_else(const char *text, const char *otherwise)
 	return text ? text : otherwise;
 }
 
+static void
+away_cb(void)
+{
+	static const char line[] =
+	    "effectctl: the daemon cannot be reached (-s, EFFECTD_SOCKET); still trying\n";
+
+	fputs(line, stderr);
+}
+
 /* Asks until the answer is not busy, or the wait is over: one begin waits for a minute at most. */
 static enum effect_kind
 claim(struct run *run, int *ret_signal)
@@ -285,7 +297,8 @@ claim(struct run *run, int *ret_signal)
 		params.wait_ms = left_ms > WAIT_MS_ONCE ? WAIT_MS_ONCE
 		    : left_ms > 0			? left_ms
 							: EFFECT_NO_WAIT;
-		kind = guard_begin(run->ledger, &run->signals, &params, &run->answer, ret_signal);
+		kind = guard_begin(
+		    run->ledger, &run->signals, &params, away_cb, &run->answer, ret_signal);
 		left_ms = until_ms - conn_now_ms();
 		if (kind != EFFECT_BUSY || left_ms <= 0)
 			return kind;
@@ -331,7 +344,7 @@ tell_refusal(const struct run *run, enum effect_kind kind)
 		buf_printf(&text, "%s: %s", or_else(effect_answer_text(answer, "name"), "error"),
 		    or_else(effect_answer_text(answer, "message"), effect_strerror(kind)));
 	} else {
-		buf_printf(&text, "%s: %s", effect_strerror(kind), effect_error(run->ledger));
+		buf_add_str(&text, effect_error(run->ledger));
 	}
 	show_failure(run->ctl, code, "run", "%s", buf_str(&text));
 	buf_free(&text);
@@ -411,14 +424,17 @@ tell_not_started(const struct run *run, const struct guard_end *end)
 	const char *given_back = end->report == EFFECT_OK
 	    ? "the claim was given back"
 	    : "the claim could not be given back, and turns unknown when its lease ends";
+	const char *why = strerror(end->code), *word = run->command[0];
 	int code;
 
 	if (end->how == GUARD_LATE)
 		return show_failure(run->ctl, CTL_UNKNOWN, "late",
 		    "not run: the grant was too old to be used; %s", given_back);
 	code = end->code == ENOENT ? NOT_FOUND : CANNOT_RUN;
-	return show_failure(run->ctl, code, "not_started", "cannot run \"%s\": %s; %s",
-	    run->command[0], strerror(end->code), given_back);
+	if (end->code == ENOENT && strchr(word, '/') && access(word, F_OK) == 0)
+		why = "what is to interpret it (its \"#!\" line, or its loader) does not exist";
+	return show_failure(
+	    run->ctl, code, "not_started", "cannot run \"%s\": %s; %s", word, why, given_back);
 }
 
 /* Nobody may take it for something that did not run. */
@@ -522,10 +538,11 @@ go(struct run *run)
 			signals_die(number);
 		return SIGNAL_BASE + number;
 	}
-	switch (kind) {
-	case EFFECT_RUN:
-	case EFFECT_PASS:
+	if (kind == EFFECT_RUN || kind == EFFECT_PASS)
 		return run_command(run);
+	/* nothing is held: to write what stands may take as long as our reader likes */
+	signals_let_end_us(&run->signals);
+	switch (kind) {
 	case EFFECT_REPLAY:
 	case EFFECT_RESULT_GONE:
 	case EFFECT_FAILED:

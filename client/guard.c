@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define GIVE_BACK_MS 5000    /* for a claim that came too late; as long as any release takes */
+#define AWAY_MS 2000	     /* without a connection: then people are told */
 #define CANCEL_MS 300	     /* for a claim that nobody waits for any more */
 #define LAST_TRY_MS 1000     /* to record, once we are told to end */
 #define LIMITS_MS 1000	     /* for the daemon to say how much it keeps */
@@ -106,8 +107,10 @@ let_go(struct effect_ledger *ledger, uint64_t call, struct asked *asked)
 
 enum effect_kind
 guard_begin(struct effect_ledger *ledger, const struct signals *signals,
-    const struct effect_params *params, struct effect_answer **ret_answer, int *ret_signal)
+    const struct effect_params *params, void (*away)(void), struct effect_answer **ret_answer,
+    int *ret_signal)
 {
+	int64_t away_at_ms = conn_now_ms() + AWAY_MS;
 	struct asked asked = {0};
 	struct signals_word word;
 	struct pollfd fds[2];
@@ -119,7 +122,12 @@ guard_begin(struct effect_ledger *ledger, const struct signals *signals,
 		return kind;
 	while (!asked.answered && !*ret_signal) {
 		fds[1] = (struct pollfd){.fd = signals->fd, .events = POLLIN};
-		turn(ledger, fds, 1, FOREVER);
+		turn(ledger, fds, 1, away_at_ms);
+		if (conn_now_ms() >= away_at_ms) {
+			if (effect_fd(ledger) < 0 && !asked.answered)
+				away();
+			away_at_ms = FOREVER;
+		}
 		while (signals_next(signals, &word))
 			if (ends_us(word.number))
 				*ret_signal = word.number;
@@ -300,12 +308,16 @@ start(struct guard *g)
 static void
 forward(struct guard *g, const struct signals_word *word)
 {
+	bool reached = word->from_terminal || word->sender == g->pid;
+
 	if (word->from_terminal && word->number == SIGINT)
 		g->end->interrupted_by_terminal = true;
+	/* a terminal that is gone tells the leader of its session, and nobody else */
+	if (word->from_terminal && word->number == SIGHUP && getsid(0) == getpid())
+		reached = false;
 	if (g->pid < 0 && ends_us(word->number))
 		g->told_to_end = word->number;
-	else if (g->pid > 0 && word->number != SIGCHLD && !word->from_terminal &&
-	    word->sender != g->pid)
+	else if (g->pid > 0 && word->number != SIGCHLD && !reached)
 		kill(g->pid, word->number);
 }
 
@@ -529,7 +541,7 @@ guard_run(const struct guard_spec *spec, struct guard_end *ret)
 	for (size_t i = 0; i < sizeof g.calls / sizeof *g.calls; i++)
 		if (g.calls[i])
 			effect_cancel(spec->ledger, g.calls[i]);
-	ret->out_error = g.relay.out_error;
+	ret->out_error = relay_waits(&g.relay) ? EINTR : g.relay.out_error;
 	relay_free(&g.relay);
 }
 

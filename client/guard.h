@@ -13,10 +13,12 @@
 
 /*
  * effect_begin() that a signal ends: then EFFECT_CANCELLED with *ret_signal its number, and a grant
- * that comes all the same is given back. Else *ret_signal is 0.
+ * that comes all the same is given back. Else *ret_signal is 0. away() is told once, where there
+ * has been no connection for some seconds and it is still tried.
  */
 enum effect_kind guard_begin(struct effect_ledger *ledger, const struct signals *signals,
-    const struct effect_params *params, struct effect_answer **ret_answer, int *ret_signal);
+    const struct effect_params *params, void (*away)(void), struct effect_answer **ret_answer,
+    int *ret_signal);
 
 struct guard_spec {
 	struct effect_ledger *ledger;

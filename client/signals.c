@@ -27,6 +27,8 @@ signals_take(struct signals *signals)
 	/* an ignored SIGCHLD would let the kernel throw exit statuses away */
 	sigaction(SIGCHLD, &by_default, &signals->child_before);
 	sigaction(SIGPIPE, &ignore, &signals->pipe_before);
+	/* a limit on the size of files is an error of the write, and no end of us */
+	sigaction(SIGXFSZ, &ignore, &signals->size_before);
 	sigprocmask(SIG_BLOCK, &taken, &signals->mask_before);
 	signals->fd = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
 	return signals->fd >= 0;
@@ -54,6 +56,13 @@ signals_restore(const struct signals *signals)
 {
 	sigaction(SIGCHLD, &signals->child_before, NULL);
 	sigaction(SIGPIPE, &signals->pipe_before, NULL);
+	sigaction(SIGXFSZ, &signals->size_before, NULL);
+	sigprocmask(SIG_SETMASK, &signals->mask_before, NULL);
+}
+
+void
+signals_let_end_us(const struct signals *signals)
+{
 	sigprocmask(SIG_SETMASK, &signals->mask_before, NULL);
 }
 

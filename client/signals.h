@@ -11,7 +11,7 @@
 struct signals {
 	int fd; /* readable when one is there; close-on-exec */
 	sigset_t mask_before;
-	struct sigaction child_before, pipe_before;
+	struct sigaction child_before, pipe_before, size_before;
 };
 
 struct signals_word {
@@ -22,9 +22,9 @@ struct signals_word {
 
 /*
  * From now on SIGCHLD and whatever should reach a command (SIGINT, SIGTERM, SIGHUP, SIGQUIT,
- * SIGUSR1, SIGUSR2, SIGWINCH) come by the descriptor, and SIGPIPE is ignored. What was ignored
- * before stays so and does not come: nohup(1) means us, too. Once in a process. False: errno says
- * why.
+ * SIGUSR1, SIGUSR2, SIGWINCH) come by the descriptor, and SIGPIPE and SIGXFSZ are ignored. What
+ * was ignored before stays so and does not come: nohup(1) means us, too. Once in a process. False:
+ * errno says why.
  */
 bool signals_take(struct signals *signals);
 /* The next one that is there; false: none is. */
@@ -34,6 +34,8 @@ bool signals_next(const struct signals *signals, struct signals_word *ret);
  * the system and nothing else.
  */
 void signals_restore(const struct signals *signals);
+/* For a process that has no command to care for: signals act on it as on any other again. */
+void signals_let_end_us(const struct signals *signals);
 /* Ends this process as an unhandled `number` does. Returns where that is not possible. */
 void signals_die(int number);
 

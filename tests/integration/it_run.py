@@ -3,10 +3,14 @@
 did not run is told from what failed; and the command finds the world as it would without us."""
 import base64
 import concurrent.futures
+import fcntl
 import hashlib
 import json
 import os
 import random
+import resource
+import select
+import signal
 import socket
 import subprocess
 
@@ -25,6 +29,7 @@ TOOLS = [
     {'name': 'quick', 'class': 'irreversible', 'escalate_after': '1h', 'lease': '1s'},
     {'name': 'lookup', 'class': 'read'},
 ]
+F_SETPIPE_SZ = 1031  # the module fcntl names it since Python 3.10
 REPLAY = rb'effectctl: this is a replay, nothing was run: attempt 1 succeeded at 20\S+, decided by caller'
 
 
@@ -118,6 +123,14 @@ def not_started(daemon):
         is_((out.returncode, out.stdout), (code, b''), f'{command[0]!r} is {code}')
         like(out.stderr.decode(), 'cannot run .*; the claim was given back', 'and says so')
         is_(recorded(daemon, 'deploy', f'start:{command[0]}')[0], 'released', 'its claim is released')
+    for name, first in (('no-interpreter', '#!/no/such/interpreter\n'), ('folder-as-interpreter', '#!/\n')):
+        script = os.path.join(daemon.dir, name)
+        with open(script, 'w', encoding='ascii') as file:
+            file.write(first)
+        os.chmod(script, 0o755)
+        out = run(daemon, '--tool', 'deploy', '--key', name, command=[script])
+        is_((out.returncode, recorded(daemon, 'deploy', name)[0]), (127 if name[0] == 'n' else 126, 'released'), f'{name}: nothing ran')
+        like(out.stderr.decode(), '"#!" line.* does not exist' if name[0] == 'n' else 'Permission denied', 'and it is said what is missing')
     is_(run(daemon, '--tool', 'deploy', '--key', 'start:no-such-command', command=['true']).returncode, 0, 'and the next one runs')
     for code in (126, 127):
         out = run(daemon, '--tool', 'deploy', '--key', f'own{code}', command=sh(f'exit {code}'))
@@ -194,6 +207,8 @@ def streams(daemon):
         is_(out.returncode, 70, 'output that cannot be written is no success')
         like(out.stderr.decode(), 'No space left', 'and says so')
     is_(run(daemon, '--tool', 'deploy', '--key', 'full', command=['false']).stdout, b'x\n', 'but is there in a replay')
+    limited(daemon)
+    unread(daemon)
     read, write = os.pipe()
     os.close(read)
     out = run(daemon, '--tool', 'deploy', '--key', 'unread', command=sh('seq 100000; echo done >&2'), capture_output=False, stdout=write,
@@ -222,6 +237,39 @@ def streams(daemon):
     lock = os.open(os.path.join(daemon.dir, 'lock'), os.O_CREAT | os.O_RDWR)
     out = run(daemon, '--tool', 'deploy', '--key', 'lock', command=sh(f'test -e /proc/self/fd/{lock} && echo there'), pass_fds=[lock])
     is_(out.stdout, b'there\n', "what our caller hands down is the command's, too")
+
+
+def limited(daemon):
+    """A limit on the size of files, which the caller's standard output runs into."""
+    path = os.path.join(daemon.dir, 'limited')
+    with open(path, 'wb') as file:
+        out = run(daemon, '--tool', 'deploy', '--key', 'limited', command=['seq', '9000'], capture_output=False, stdout=file, stderr=subprocess.PIPE,
+                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+    is_((out.returncode, os.path.getsize(path)), (70, 4096), 'output that is too long for a file does not end us')
+    like(out.stderr.decode(), 'File too large; the command succeeded', 'and that is said')
+    is_(recorded(daemon, 'deploy', 'limited')[0], 'done', 'it is recorded')
+    is_(run(daemon, '--tool', 'deploy', '--key', 'disposition', command=sh('grep SigIgn /proc/self/status')).stdout,
+        subprocess.run(['sh', '-c', 'grep SigIgn /proc/self/status'], check=True, stdout=subprocess.PIPE).stdout, 'the command ignores no more than we found')
+
+
+def unread(daemon):
+    """Nobody reads, and a signal ends the waiting for a reader: of a fresh output and of a replay."""
+    for fresh in (True, False):
+        read, write = os.pipe()
+        fcntl.fcntl(write, F_SETPIPE_SZ, 4096)
+        process = subprocess.Popen([program('effectctl'), '-s', daemon.socket, 'run', '--tool', 'deploy', '--key', 'stuck', '--', 'seq', '9000'],
+                                   stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE)
+        wait_until(lambda fd=write: is_done(daemon, 'stuck') and not select.select([], [fd], [], 0)[1], 20, 'the pipe is full')
+        process.terminate()
+        want = (70, b'Interrupted system call; the command succeeded') if fresh else (-signal.SIGTERM, b'this is a replay')
+        _, err = process.communicate(timeout=20 * SLOW)
+        is_((process.returncode, want[1] in err), (want[0], True), f'what is left unwritten by a signal is no success (fresh: {fresh})')
+        os.close(read)
+        os.close(write)
+
+
+def is_done(daemon, key):
+    return daemon.ctl('get', '--tool', 'deploy', '--key', key, '--print', 'state').stdout == 'done\n'
 
 
 def slow_reader(daemon, name, write, read):
@@ -258,6 +306,7 @@ def arguments(daemon):
     is_(run(daemon, '--tool', 'refund', command=['true']).returncode, 65, 'a key that cannot be derived is 65')
     for flags, code in [(['--arg', 'order'], 64), (['--arg', '=x'], 64), (['--arg', ':=1'], 64), (['--arg', 'a=1', '--arg', 'a:=1'], 64),
                         (['--arg', 'a:=x'], 65), (['--arg', 'a:=1,"b":2'], 65), (['--arg', 'a=1', '--args', '{}'], 64), (['--args', '{'], 65),
+                        (['--args', '[1]'], 65),
                         (['--args-json', '/no/such/file'], 65), (['--timeout', '5'], 64), (['--lease', '1ms'], 64), (['--json'], 64),
                         (['--no-such-flag'], 64), (['word'], 64)]:
         out = run(daemon, '--tool', 'deploy', '--key', 'never', *flags, command=['echo', 'ran'])

@@ -277,6 +277,20 @@ def on_a_terminal(daemon):
     is_(daemon.ctl('get', '--tool', 'deploy', '--key', 'dies', '--print', 'state').stdout.strip(), 'unknown', 'its effect is unknown')
 
 
+def terminal_goes_away(daemon):
+    """As the leader of its session (ssh -t host effectctl run ...): a hang-up is told to nobody else."""
+    base = os.path.join(daemon.dir, 'leader')
+    text = 'trap "echo HUP >>$0.got; exit 3" HUP; echo >$0.ready; while :; do sleep 0.05; done'
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(program('effectctl'), ['effectctl', '-s', daemon.socket, 'run', '--tool', 'deploy', '--key', 'leader', '--', 'sh', '-c', text, base])
+    wait_until(lambda: read(base + '.ready'), 20, 'the command runs')
+    os.close(fd)
+    wait_until(lambda: read(base + '.got'), 20, 'the command is told')
+    status = os.waitpid(pid, 0)[1]
+    is_((os.WIFEXITED(status), os.WEXITSTATUS(status)), (True, 3), 'a hang-up reaches the command of a session leader, whose end is ours')
+
+
 seed()
 with Cluster() as cluster, Daemon(cluster, tools=TOOLS) as daemon:
     daemon.ready()
@@ -288,5 +302,6 @@ with Cluster() as cluster, Daemon(cluster, tools=TOOLS) as daemon:
     lost(daemon)
     timed_out(daemon)
     on_a_terminal(daemon)
+    terminal_goes_away(daemon)
     is_(cluster.invariants(), [], 'the books are right')
 done()
