@@ -136,12 +136,8 @@ class Outcome(Generic[T]):
         replayed: bool = False,
         message: Optional[_json.Message] = None,
     ) -> None:
-        self.value, self.answer, self.replayed, self._message = (
-            value,
-            dict(answer),
-            replayed,
-            message,
-        )
+        self.value, self.answer = value, dict(answer)
+        self.replayed, self._message = replayed, message
 
     @property
     def effect(self) -> Optional[str]:
@@ -258,9 +254,9 @@ def released_late(call: Call, answer: Answer) -> Optional[Steps[bool]]:
         grant = understand(call, answer)
     except errors.EffectError:
         return None
-    return (
-        grant.release('nobody waited for the answer any more') if isinstance(grant, Grant) else None
-    )
+    if not isinstance(grant, Grant):
+        return None
+    return grant.release('nobody waited for the answer any more')
 
 
 def _recorded(call: Call, answer: Answer) -> Any:

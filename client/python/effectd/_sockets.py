@@ -17,9 +17,7 @@ from typing import Any, Callable, Deque, Optional
 from . import _json, _steps
 
 RECEIVE_BYTES = 1 << 18
-LINE_BYTES_MAX = (
-    1 << 28
-)  # nothing of effectd's is so long: a runaway peer must not take the host's memory
+LINE_BYTES_MAX = 1 << 28  # no line of effectd's: a runaway peer must not take the host's memory
 
 
 class Wire:

@@ -70,9 +70,7 @@ class Tool:
     def call(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Call:
         """The Call for these arguments. TypeError where the function would not take them,
         InvalidParams where they are no JSON."""
-        key = (
-            self.key if self.key is None or isinstance(self.key, str) else self.key(*args, **kwargs)
-        )
+        key = self.key(*args, **kwargs) if callable(self.key) else self.key
         bound = self.named(self.bind(args, kwargs))
         given = bound if self.args is None else self.args(bound)
         return Call(

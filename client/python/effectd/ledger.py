@@ -297,8 +297,7 @@ class Ledger(LedgerBase):
         finally:
             caller.end(clean)
 
-    # ---- the wire's methods; further keyword arguments are the members of their params in
-    # protocol.md
+    # ---- the wire's methods: further keyword arguments are members of their params (protocol.md)
 
     def begin(
         self,

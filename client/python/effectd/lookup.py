@@ -116,11 +116,9 @@ def lookup_tool(ledger: Union[Ledger, AsyncLedger]) -> LookupTool:
 
 def _shown(row: Dict[str, Any]) -> Dict[str, Any]:
     shown = {name: row[name] for name in _SHOWN if row.get(name) is not None}
-    advice = (
-        _REFUSED
-        if row.get('outcome') == 'failed'
-        else _MEANS.get(str(row.get('state')), 'Do not make this call.')
-    )
+    advice = _MEANS.get(str(row.get('state')), 'Do not make this call.')
+    if row.get('outcome') == 'failed':
+        advice = _REFUSED
     return {'found': True, **shown, 'advice': advice}
 
 
