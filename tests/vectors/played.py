@@ -129,13 +129,12 @@ class Played:
         """Whether it could be written; in pieces of so many bytes, each when the client has read what came before."""
         try:
             for at in range(0, len(data), pieces or len(data) or 1):
+                self.last_s = time.monotonic()  # before it, as the client may be the quicker one
                 conn.sock.sendall(data[at:at + (pieces or len(data))])
                 if pieces:
                     self._wait_read(conn)
         except OSError:
             return False
-        finally:
-            self.last_s = time.monotonic()
         return True
 
     @staticmethod
@@ -145,8 +144,8 @@ class Played:
             select.select([], [], [], 0.0001)
 
     def close(self, conn):
-        conn.close()
         self.last_s = time.monotonic()
+        conn.close()
 
     def drain(self):
         """Takes all that has come so far: it may stand in connections that nobody has accepted yet."""
