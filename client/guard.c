@@ -93,6 +93,13 @@ begin_cb(enum effect_kind kind, struct effect_answer *answer, void *arg)
 	*asked = (struct asked){.answered = true, .kind = kind, .answer = answer};
 }
 
+/* A look at what begin_cb() may have written meanwhile. */
+static bool
+is_open(const struct asked *asked)
+{
+	return !asked->answered;
+}
+
 /* Nobody waits for it any more: what was granted, or may be yet, is given back. */
 static void
 let_go(struct effect_ledger *ledger, uint64_t call, struct asked *asked)
@@ -120,11 +127,11 @@ guard_begin(struct effect_ledger *ledger, const struct signals *signals,
 	*ret_signal = 0;
 	if (kind != EFFECT_OK)
 		return kind;
-	while (!asked.answered && !*ret_signal) {
+	while (is_open(&asked) && !*ret_signal) {
 		fds[1] = (struct pollfd){.fd = signals->fd, .events = POLLIN};
 		turn(ledger, fds, 1, away_at_ms);
 		if (conn_now_ms() >= away_at_ms) {
-			if (effect_fd(ledger) < 0 && !asked.answered)
+			if (effect_fd(ledger) < 0 && is_open(&asked))
 				away();
 			away_at_ms = FOREVER;
 		}
