@@ -211,7 +211,7 @@ struct effect_report {
 	size_t size;
 	enum effect_outcome outcome;
 	const char *result; /* NULL: none, which is null */
-	size_t result_len;
+	size_t result_len;  /* with a result never 0: its text need not end in NUL */
 	/* a result that the caller does not have whole: its size and its SHA-256 (32 bytes) */
 	uint64_t omitted_bytes;
 	const unsigned char *omitted_sha256; /* NULL: not omitted by the caller */

@@ -245,6 +245,24 @@ add_data(struct buf *out, const struct rpc_error_data *data)
 		buf_json_member_str(out, "sqlstate", data->sqlstate);
 }
 
+/* Of a fault of the line: what it is and where. Of all else: what the error means. */
+static void
+add_message(struct buf *out, int err, const struct rpc_error_data *data)
+{
+	struct buf text = {0};
+
+	if (data && data->why &&
+	    (err == ERR_PARSE || err == ERR_INVALID_REQUEST || err == ERR_INVALID_PARAMS)) {
+		if (data->pointer)
+			buf_printf(&text, "params%s: ", data->pointer);
+		buf_add_str(&text, data->why);
+	} else {
+		buf_add_str(&text, err_meaning(err));
+	}
+	buf_json_member_str(out, "message", buf_str(&text));
+	buf_free(&text);
+}
+
 void
 rpc_error(struct buf *out, const char *id, size_t id_len, int err, const char *message,
     const struct rpc_error_data *data)
@@ -252,7 +270,10 @@ rpc_error(struct buf *out, const char *id, size_t id_len, int err, const char *m
 	begin_answer(out, id, id_len);
 	buf_add_str(out, ",\"error\":{");
 	buf_json_member_int(out, "code", err_code(err));
-	buf_json_member_str(out, "message", message ? message : err_meaning(err));
+	if (message)
+		buf_json_member_str(out, "message", message);
+	else
+		add_message(out, err, data);
 	buf_json_member(out, "data");
 	buf_add_char(out, '{');
 	buf_json_member_str(out, "name", err_name(err));

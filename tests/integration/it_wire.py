@@ -40,6 +40,10 @@ def ids(daemon):
         for bad in ('null', '{}', '[]', 'true', '"' + 'a' * 256 + '"', '9' * 256, '"\\ud800"'):
             got, error = error_of(conn, f'{{"jsonrpc":"2.0","id":{bad},"method":"info"}}')
             is_((got, error['code'], error['data']['name']), ('null', -32600, 'invalid_request'), f'an id {bad[:20]} is refused')
+        for args, message in (('{"k":"\\ud800"}', 'params/args/k: half a surrogate pair is no character'),
+                              ('{"a":{"b":1,"b":2}}', 'params/args/a/b: two members have one name')):
+            is_(error_of(conn, f'{{"jsonrpc":"2.0","id":1,"method":"key","params":{{"tool":"t","args":{args}}}}}')[1]['message'], message,
+                'the message says what is wrong and where')
         conn.send_raw(b'{"jsonrpc":"2.0","id":7,"method":"info"}\n' * 2)
         is_([conn.recv()['id'] for _ in range(2)], [7, 7], 'two equal ids in flight are both answered')
         answer = exchange(conn, '{"method":"info","params":{},"id":3,"jsonrpc":"2.0","extra":[1]}')

@@ -268,7 +268,7 @@ def _recorded(call: Call, answer: Answer) -> Any:
         why = (
             'its result is kept no more'
             if told['result_state'] == 'expired'
-            else 'its result was too large to be kept'
+            else 'its result could not be kept: it was too large, or no JSON'
         )
     elif answer.message.undecoded:
         why = 'its recorded result is beyond what Python decodes'
