@@ -438,6 +438,12 @@ class Daemon:
             wait_until(lambda: conn.call('info')['ready'], deadline_s, 'effectd is ready')
         return self
 
+    def settled(self, cluster, connections=4):
+        """Waits until all of its connections to the ledger are open, so that its descriptors can be counted. Returns itself."""
+        count = "select count(*) from pg_stat_activity where application_name like 'effectd%'"
+        wait_until(lambda: POOLER or int(cluster.psql(count)) >= connections, 20, 'all connections are open')
+        return self
+
     def connect(self):
         return Conn(self.socket)
 

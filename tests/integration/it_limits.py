@@ -209,7 +209,7 @@ hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
 with Cluster() as cluster:
     with Daemon(cluster, tools=TOOLS, config='max_output = 1048576\n') as daemon:
-        daemon.ready()
+        daemon.ready().settled(cluster)
         pipelined(daemon)
         never_reads(daemon)
         slow_peers(daemon)

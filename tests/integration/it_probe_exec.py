@@ -58,6 +58,7 @@ def leaves_nothing(conn, daemon, cluster):
     def fds():
         return len(os.listdir(f'/proc/{daemon.process.pid}/fd'))
 
+    daemon.settled(cluster)
     before = fds()
     with open(os.path.join(PROBE.dir, 'groups'), 'wb'):
         pass
