@@ -268,7 +268,9 @@ def all_cases(the_seed):
         for way, points in (('load', LOAD), ('upgrade', SCHEMA), ('daemon', SCHEMA), ('install', SCHEMA)):
             for point, hit_max in points.items():
                 for action in ACTIONS:
-                    cases.append((f'{way} {point} {action} {number}', way, point, action, source.randint(1, hit_max)))
+                    # under load, not while the daemon tells the ledger its policies: nothing was asked yet then
+                    hit = source.randint(min(5, hit_max) if way == 'load' and hit_max > 50 else 1, hit_max)
+                    cases.append((f'{way} {point} {action} {number}', way, point, action, hit))
     return cases
 
 

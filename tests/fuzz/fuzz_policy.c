@@ -93,7 +93,8 @@ check_policy(const struct tool_policy *p)
 	must(!p->business == (p->business_key.n == 0), "a business key has its template");
 	must(!p->business || p->business_window_ms <= p->keep_key_ms,
 	    "a twin is known as long as it counts");
-	must(p->fingerprint_skip.n == p->ignore.n + p->secret.n, "ignored and secret");
+	must(p->fingerprint_skip.n == p->ignore.n + p->secret.n + (p->provider_key_to != NULL),
+	    "ignored, secret and the provider's own key");
 	must(p->probe_exec.n == 0 || p->probe_exec.items[0][0] == '/', "a command has a path");
 	check_ranges(p);
 	check_pointers(&p->ignore);

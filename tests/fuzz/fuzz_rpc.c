@@ -120,9 +120,27 @@ check_text(uint32_t object, const char *name, const char *expected)
 	free(text);
 }
 
+/* Of a fault of the line its message says what it is and where. */
+static void
+check_message(uint32_t node, int err, const char *message, const struct rpc_error_data *data)
+{
+	bool faulty = err == ERR_PARSE || err == ERR_INVALID_REQUEST || err == ERR_INVALID_PARAMS;
+	struct buf expected = {0};
+
+	if (!message && faulty && data && data->why) {
+		if (data->pointer)
+			buf_printf(&expected, "params%s: ", data->pointer);
+		buf_add_str(&expected, data->why);
+		message = buf_str(&expected);
+	}
+	check_text(node, "message", message ? message : err_meaning(err));
+	buf_free(&expected);
+}
+
 static void
 check_answers(struct fuzz_random *r)
 {
+	const struct rpc_error_data *told;
 	struct rpc_error_data data = {.pointer = used.pointer[0] ? used.pointer : NULL,
 	    .why = used.why,
 	    .state = used.method,
@@ -144,11 +162,12 @@ check_answers(struct fuzz_random *r)
 	must(answer.nodes[node].type == JSON_OBJECT, "a result");
 
 	out.len = 0;
-	rpc_error(&out, used.id, used.id_len, err, message, fuzz_roll(r, 4) ? &data : NULL);
+	told = fuzz_roll(r, 4) ? &data : NULL;
+	rpc_error(&out, used.id, used.id_len, err, message, told);
 	node = check_answer("error");
 	must(json_int(&answer, json_member(&answer, node, "code"), &code) && code == err_code(err),
 	    "its code");
-	check_text(node, "message", message ? message : err_meaning(err));
+	check_message(node, err, message, told);
 	child = json_member(&answer, node, "data");
 	must(child, "data");
 	check_text(child, "name", err_name(err));

@@ -10,6 +10,7 @@
 #include "tap.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 #define PATIENCE_MS 30000
 
@@ -38,6 +39,9 @@ static inline void
 teardown(void)
 {
 	child_stop();
+	/* which waits for nobody; the next test counts children */
+	while (waitpid(-1, NULL, 0) > 0)
+		;
 	loop_timer_free(guard);
 	loop_free();
 }
