@@ -446,6 +446,7 @@ async def tasks(path):
             claim.result = 1
         async with ledger.claim('t', key='async block') as claim:
             is_((claim.run, claim.result), (False, 1), 'a block of a task')
+            is_(repr(claim), "<AsyncClaim t 'async block' replay>", 'a claim tells what it is of')
         is_((await ledger.key('by_args', {'order_id': 1, 'line': 2}))['key'], 'by:1:2', 'the plain methods are awaited')
         run = await ledger.begin('t', 'async plain')
         is_((await ledger.complete(run['effect'], run['token'], 5))['state'], 'done', 'begin and complete')
@@ -464,7 +465,8 @@ def refund_like(number):
 
 async def waiting_herd(path):
     """300 begins wait for one outcome; the daemon reads 256 from a connection, and must read the report all the same."""
-    async with effectd.AsyncLedger(path, wait=50) as ledger:
+    relay = Relay(path)
+    async with effectd.AsyncLedger(relay.path, wait=50) as ledger:
         go, n = asyncio.Event(), 0
 
         @ledger.tool('t', key='herd')
@@ -474,9 +476,7 @@ async def waiting_herd(path):
             await go.wait()
             return 'one'
         herd = [asyncio.ensure_future(once()) for _ in range(300)]
-        while not n:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
+        await comes_true(lambda: n and len(relay.lines) >= 300, 'all 300 ask')
         go.set()
         answers = await asyncio.gather(*herd)
         is_((set(answers), n), ({'one'}, 1), '300 tasks wait for one outcome: all have it, one has called')

@@ -245,11 +245,12 @@ async def closed_half_way(daemon):
 async def given_up_while_waiting(daemon):
     """Somebody else holds the key; who waits for it gives up, and is told run only then."""
     loop = asyncio.get_running_loop()
-    async with effectd.AsyncLedger(daemon.socket, wait=50) as ledger:
+    relay = Relay(daemon.socket)
+    async with effectd.AsyncLedger(relay.path, wait=50) as ledger:
         with daemon.connect() as conn:
             run = conn.call('begin', tool='t', key='given up')
             task_ = asyncio.ensure_future(ledger.tool('t', key='given up')(fn_that_must_not_run)())
-            await asyncio.sleep(0.2)
+            await comes_true(lambda: relay.lines, 'he asks')
             task_.cancel()
             await asyncio.wait((task_,))
             ok(task_.cancelled(), 'who waits may give up')

@@ -153,7 +153,7 @@ def late():
         return {**RUN, 'lease_ms': 300}
 
     def wakes():
-        time.sleep(0.1)
+        wait_until(lambda: daemon.n_told == 1, 10, 'the grant is on its way')
         os.kill(box['run'].process.pid, signal.SIGCONT)
 
     daemon = Player(begin=stands_still, release=RELEASED)

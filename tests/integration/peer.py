@@ -72,12 +72,12 @@ class Peer:
 
 class Player:
     """Plays the daemon to a client that keeps its connection: answers[method] is an object, HANG_UP (the connection is closed), None
-    (silence), or a function of the request that returns one of these. .requests: what came, in order."""
+    (silence), or a function of the request that returns one of these. .requests: what came, in order; .n_told: answers that were sent."""
 
     def __init__(self, **answers):
         self.path = os.path.join(folder(), 's')
         self.answers = answers
-        self.requests = []
+        self.requests, self.n_told = [], 0
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(self.path)
         self.listener.listen()
@@ -97,6 +97,7 @@ class Player:
                         return
                     if answer:
                         conn.sendall(answer)
+                        self.n_told += 1
             except OSError:
                 pass  # the client is gone
 

@@ -1,5 +1,6 @@
 """What the tests of client/python share: the package from the source tree, a relay that writes down what passes, and who may still
 be open. Import it before effectd."""
+import asyncio
 import json
 import os
 import select
@@ -7,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 from harness import SLOW, SRC, folder, wait_until
 
@@ -15,7 +17,7 @@ sys.path.insert(0, PACKAGE)
 
 import effectd  # noqa: E402
 
-__all__ = ['PACKAGE', 'Relay', 'ended', 'methods', 'python', 'state_at', 'tool']
+__all__ = ['PACKAGE', 'Relay', 'comes_true', 'ended', 'methods', 'python', 'state_at', 'tool']
 
 
 def tool(name='t', **more):
@@ -93,6 +95,15 @@ def ended(daemon, key, name='t', deadline_s=10):
         return seen != ['pending']
     wait_until(is_held_no_more, deadline_s, f'{key} is held no more')
     return seen[0]
+
+
+async def comes_true(fact, what, deadline_s=20):
+    """wait_until() for tests whose event loop has to go on meanwhile."""
+    until = time.monotonic() + deadline_s * SLOW
+    while not fact():
+        if time.monotonic() > until:
+            raise TimeoutError(f'not within {deadline_s * SLOW:g} s: {what}')
+        await asyncio.sleep(0.01)
 
 
 def python(text, *args, env=None, wait=True, timeout_s=60, flags=('-W', 'error')):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Optional
 
+from . import errors
 from ._grant import Call, Grant, Outcome
 
 _NOTHING: Any = object()
@@ -13,12 +14,14 @@ _NOTHING: Any = object()
 class ClaimBase:
     """One guarded call, told `run` (or `pass`, or a replay).
 
-    `run`          the call is to be made, once. False: it is a replay, and `result` is what was
-    recorded `replayed`     the opposite `id`           the effect's id; `key` its key; `attempt` 1
-    for the first. None for a read (`pass`) `provider_key` what to hand to the provider as its
-    idempotency key: the same on every attempt `result`       of a replay: the recorded result. Set
-    it to what the call came to: recorded at the end of the block `raw`          of a replay: the
-    recorded result's very bytes `answer`       all that effectd said
+    run: the call is to be made, once; False: it is a replay, and `result` is what was recorded.
+    replayed: the opposite.
+    id, key, attempt: the effect's id and key; 1 for the first. None for a read (`pass`).
+    provider_key: what to hand to the provider as its idempotency key: the same on every attempt.
+    result: of a replay the recorded result; set it to what the call came to, and it is recorded at
+    the end of the block.
+    raw: of a replay, the recorded result's very bytes.
+    answer: all that effectd said.
     """
 
     def __init__(self, call: Call) -> None:
@@ -78,9 +81,17 @@ class ClaimBase:
             raise RuntimeError('this is a replay: its result is recorded already')
         self._value = value
 
+    def failed(self, message: str = '', value: Any = None) -> errors.Failed:
+        """The provider refused for good: `raise claim.failed('card declined')`."""
+        return errors.Failed(message, value)
+
+    def not_sent(self, message: str = '') -> errors.NotSent:
+        """Nothing was sent, for certain: `raise claim.not_sent('no such order here')`."""
+        return errors.NotSent(message)
+
     def __repr__(self) -> str:
-        return f'<{type(self).__name__} {self._call.tool} {self.key!r} '
-        f'{self._answer.get("decision", "not asked")}>'
+        decision = self._answer.get('decision', 'not asked')
+        return f'<{type(self).__name__} {self._call.tool} {self.key!r} {decision}>'
 
     # ---- for the two kinds
 

@@ -71,14 +71,6 @@ class AsyncClaim(ClaimBase):
         self.result = value
         await self._succeeded(value)
 
-    def failed(self, message: str = '', value: Any = None) -> errors.Failed:
-        """The provider refused for good: `raise claim.failed('card declined')`."""
-        return errors.Failed(message, value)
-
-    def not_sent(self, message: str = '') -> errors.NotSent:
-        """Nothing was sent, for certain: `raise claim.not_sent('no such order here')`."""
-        return errors.NotSent(message)
-
     async def __aenter__(self) -> 'AsyncClaim':
         await self._begin()
         return self

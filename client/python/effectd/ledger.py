@@ -79,14 +79,6 @@ class Claim(ClaimBase):
         self.result = value
         self._succeeded(value)
 
-    def failed(self, message: str = '', value: Any = None) -> errors.Failed:
-        """The provider refused for good: `raise claim.failed('card declined')`."""
-        return errors.Failed(message, value)
-
-    def not_sent(self, message: str = '') -> errors.NotSent:
-        """Nothing was sent, for certain: `raise claim.not_sent('no such order here')`."""
-        return errors.NotSent(message)
-
     def __enter__(self) -> 'Claim':
         self._begin()
         return self
