@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARAM_BYTES_MAX 2048
 #define USER_BYTES_MAX 63 /* PostgreSQL's own limit of a name */
 #define TIMEOUT_MS_DEFAULT 10000
 #define TIMEOUT_MS_MAX 600000 /* it holds a transaction open for so long */
@@ -51,28 +50,15 @@ is_known(const char *placeholder)
 	return known;
 }
 
-static bool
-read_params(struct parse *p, const cJSON *v)
+static char *
+param_fault(const char *text)
 {
-	const cJSON *item;
-
-	if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) > SQL_QUERY_PARAMS_MAX)
-		return probe_fault(&p->fault, "/params", "must be an array of at most %d strings",
-		    SQL_QUERY_PARAMS_MAX);
-	cJSON_ArrayForEach (item, v) {
-		if (!cJSON_IsString(item) || strlen(item->valuestring) > PARAM_BYTES_MAX)
-			return probe_fault(&p->fault, "/params",
-			    "must hold strings of at most %d bytes", PARAM_BYTES_MAX);
-		if (is_placeholder(item->valuestring) && !is_known(item->valuestring))
-			return probe_fault(
-			    &p->fault, "/params", "unknown placeholder '%s'", item->valuestring);
-		if (!is_placeholder(item->valuestring) && strpbrk(item->valuestring, "{}"))
-			return probe_fault(&p->fault, "/params",
-			    "'%s' must be one placeholder and nothing else, or have no braces",
-			    item->valuestring);
-		p->spec->params[p->spec->n_params++] = xstrdup(item->valuestring);
-	}
-	return true;
+	if (is_placeholder(text) && !is_known(text))
+		return xasprintf("unknown placeholder '%s'", text);
+	if (!is_placeholder(text) && strpbrk(text, "{}"))
+		return xasprintf(
+		    "'%s' must be one placeholder and nothing else, or have no braces", text);
+	return NULL;
 }
 
 static bool
@@ -107,7 +93,8 @@ read_member(struct parse *p, const cJSON *v)
 	if (strcmp(v->string, "query") == 0)
 		return sql_query_read(v, &p->fault, &p->spec->query);
 	if (strcmp(v->string, "params") == 0)
-		return read_params(p, v);
+		return sql_query_params(
+		    v, &p->fault, param_fault, p->spec->params, &p->spec->n_params);
 	if (strcmp(v->string, "user") == 0)
 		return read_user(p, v);
 	if (strcmp(v->string, "password_file") == 0)

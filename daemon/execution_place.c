@@ -24,8 +24,6 @@
 #include <string.h>
 
 #define IDLE_MS 30000
-#define BACKOFF_FIRST_MS 50
-#define BACKOFF_LAST_MS 1000
 
 enum lane_state { FINDING, CONNECTING, IDLE, TAKEN };
 
@@ -117,18 +115,6 @@ lane_free(struct execution_lane *lane)
 	free(lane);
 }
 
-static int64_t
-backoff_ms(unsigned n_failures)
-{
-	int64_t ms = BACKOFF_FIRST_MS;
-
-	while (--n_failures > 0 && ms < BACKOFF_LAST_MS)
-		ms *= 2;
-	if (ms > BACKOFF_LAST_MS)
-		ms = BACKOFF_LAST_MS;
-	return ms / 2 + random() % (ms / 2 + 1);
-}
-
 /* Says what is in the way, once. */
 static void
 say_why(struct execution_place *p, const char *why)
@@ -148,7 +134,7 @@ lane_failed(struct execution_lane *lane, const char *why)
 
 	say_why(p, why);
 	p->n_failures++;
-	p->open_after_ms = loop_now_ms() + backoff_ms(p->n_failures);
+	p->open_after_ms = loop_now_ms() + pgpool_backoff_ms(p->n_failures);
 	lane_free(lane);
 	loop_timer_set(p->timer, 0);
 }

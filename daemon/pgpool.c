@@ -121,8 +121,8 @@ any_usable(void)
 	return false;
 }
 
-static int64_t
-backoff_ms(unsigned n_failures)
+int64_t
+pgpool_backoff_ms(unsigned n_failures)
 {
 	int64_t ms = BACKOFF_FIRST_MS;
 
@@ -162,10 +162,10 @@ slot_down(struct slot *s, const char *why)
 		if (was_up && slots[0].state == DOWN) {
 			/* the one that finds out when the database is back */
 			slots[0].n_failures = slots[0].n_failures > 1 ? 1 : slots[0].n_failures;
-			loop_timer_set(slots[0].timer, backoff_ms(slots[0].n_failures));
+			loop_timer_set(slots[0].timer, pgpool_backoff_ms(slots[0].n_failures));
 		}
 	}
-	loop_timer_set(s->timer, backoff_ms(s->n_failures));
+	loop_timer_set(s->timer, pgpool_backoff_ms(s->n_failures));
 }
 
 static void

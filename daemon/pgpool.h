@@ -33,6 +33,10 @@ const struct pgpool_status *pgpool_status(void);
  * and pgpool_stop(). */
 const char *pgpool_conninfo(void);
 
+/* How long to leave the ledger's server alone after so many failures in a row: with jitter, 50 ms
+ * at first, 1 s at last; 0 after none. */
+int64_t pgpool_backoff_ms(unsigned n_failures);
+
 /* A connection with nothing in flight, or NULL. The caller sends on it at once. */
 struct pgconn *pgpool_free_connection(void);
 unsigned pgpool_n_connections(void); /* configured */

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARAM_BYTES_MAX 2048
 #define DATABASE_BYTES_MAX 2048
 
 struct parse {
@@ -31,27 +30,12 @@ is_text(const cJSON *v, size_t bytes_max)
 	return cJSON_IsString(v) && v->valuestring[0] && strlen(v->valuestring) <= bytes_max;
 }
 
-static bool
-read_params(struct parse *p, const cJSON *v)
+static char *
+template_fault(const char *text)
 {
-	const cJSON *item;
 	char *why = NULL;
 
-	if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) > PROBE_SQL_PARAMS_MAX)
-		return probe_fault(&p->fault, "/params", "must be an array of at most %d strings",
-		    PROBE_SQL_PARAMS_MAX);
-	cJSON_ArrayForEach (item, v) {
-		if (!cJSON_IsString(item) || strlen(item->valuestring) > PARAM_BYTES_MAX)
-			return probe_fault(&p->fault, "/params",
-			    "must hold strings of at most %d bytes", PARAM_BYTES_MAX);
-		if (!probe_template_check(item->valuestring, NULL, 0, &why)) {
-			probe_fault(&p->fault, "/params", "%s", why);
-			free(why);
-			return false;
-		}
-		p->spec->params[p->spec->n_params++] = xstrdup(item->valuestring);
-	}
-	return true;
+	return probe_template_check(text, NULL, 0, &why) ? NULL : why;
 }
 
 static bool
@@ -106,7 +90,8 @@ read_member(struct parse *p, const cJSON *v)
 	if (strcmp(v->string, "query") == 0)
 		return sql_query_read(v, &p->fault, &p->spec->query);
 	if (strcmp(v->string, "params") == 0)
-		return read_params(p, v);
+		return sql_query_params(
+		    v, &p->fault, template_fault, p->spec->params, &p->spec->n_params);
 	if (strcmp(v->string, "database") == 0)
 		return read_database(p, v);
 	if (strcmp(v->string, "password_file") == 0)

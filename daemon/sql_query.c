@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define QUERY_BYTES_MAX 8192
+#define PARAM_BYTES_MAX 2048
 
 bool
 sql_query_read(const cJSON *v, struct probe_fault *fault, char **ret)
@@ -24,6 +25,32 @@ sql_query_read(const cJSON *v, struct probe_fault *fault, char **ret)
 	if (len == 0 || text[len - 1] == ';')
 		return probe_fault(fault, "/query", "must be one query, without a ';' behind it");
 	*ret = xstrdup(text);
+	return true;
+}
+
+bool
+sql_query_params(const cJSON *v, struct probe_fault *fault, char *(*why_not)(const char *text),
+    char *ret[SQL_QUERY_PARAMS_MAX], size_t *ret_n)
+{
+	const cJSON *item;
+	char *why;
+
+	*ret_n = 0;
+	if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) > SQL_QUERY_PARAMS_MAX)
+		return probe_fault(fault, "/params", "must be an array of at most %d strings",
+		    SQL_QUERY_PARAMS_MAX);
+	cJSON_ArrayForEach (item, v) {
+		if (!cJSON_IsString(item) || strlen(item->valuestring) > PARAM_BYTES_MAX)
+			return probe_fault(fault, "/params",
+			    "must hold strings of at most %d bytes", PARAM_BYTES_MAX);
+		why = why_not(item->valuestring);
+		if (why) {
+			probe_fault(fault, "/params", "%s", why);
+			free(why);
+			return false;
+		}
+		ret[(*ret_n)++] = xstrdup(item->valuestring);
+	}
 	return true;
 }
 

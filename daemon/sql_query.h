@@ -15,6 +15,12 @@
 
 /* One query, no ';' behind it. False: the fault is told. *ret is owned by the caller. */
 bool sql_query_read(const cJSON *v, struct probe_fault *fault, char **ret);
+/*
+ * Its params, an array of strings, each of which why_not() must find nothing wrong with (NULL; else
+ * an owned text). False: the fault is told. ret[0 .. *ret_n) are owned by the caller in any case.
+ */
+bool sql_query_params(const cJSON *v, struct probe_fault *fault, char *(*why_not)(const char *text),
+    char *ret[SQL_QUERY_PARAMS_MAX], size_t *ret_n);
 /* Does it name the n_params params, each of them and no other? False: the fault is told. */
 bool sql_query_names(const char *query, size_t n_params, struct probe_fault *fault);
 /* See credential.h. False: the fault is told. *ret is owned by the caller. */

@@ -82,12 +82,6 @@ end_ask(struct begin *b)
 	demand_end(&b->demand);
 }
 
-static struct pgvalue
-optional_text(const char *text)
-{
-	return text ? pg_text(text) : pg_null();
-}
-
 static void
 begin_send(struct begin *b)
 {
@@ -101,14 +95,14 @@ begin_send(struct begin *b)
 	v[BEGIN_P_TOKEN] = pg_uuid(&b->token);
 	v[BEGIN_P_REQUEST] = pg_uuid(request_of(b));
 	v[BEGIN_P_LEASE_MS] = b->p.lease_ms.set ? pg_int4((int32_t)b->p.lease_ms.value) : pg_null();
-	v[BEGIN_P_OWNER] = optional_text(b->p.owner);
-	v[BEGIN_P_RUN] = optional_text(b->p.who.run);
-	v[BEGIN_P_STEP] = optional_text(b->p.who.step);
-	v[BEGIN_P_TURN] = optional_text(b->p.who.turn);
+	v[BEGIN_P_OWNER] = pg_text(b->p.owner);
+	v[BEGIN_P_RUN] = pg_text(b->p.who.run);
+	v[BEGIN_P_STEP] = pg_text(b->p.who.step);
+	v[BEGIN_P_TURN] = pg_text(b->p.who.turn);
 	v[BEGIN_P_KEPT] = b->keeps ? pg_textn(b->kept.data, b->kept.len) : pg_null();
 	v[BEGIN_P_REGRANT] = pg_bool(b->regrant);
 	v[BEGIN_P_BUSINESS] = pg_uuid(b->business.set ? &b->business.value : NULL);
-	v[BEGIN_P_AGAIN] = optional_text(b->p.again);
+	v[BEGIN_P_AGAIN] = pg_text(b->p.again);
 	v[BEGIN_P_COUNTED] = pg_bool(b->counted);
 	call_ask(&b->call, b->statement, b->deadline_ms);
 }
@@ -173,13 +167,7 @@ static void
 begin_reply(struct begin *b, struct buf *object, const char *decision, const struct batch_row *row,
     struct grant *g)
 {
-	struct buf line = {0};
-
-	begin_answer_log(b->call.r, &b->p, b->id.ns, &b->id, decision, row);
-	call_line(b->call.r, &line);
-	buf_add(&line, object->data, object->len);
-	buf_add_char(&line, '}');
-	call_reply(&b->call, &line, g);
+	begin_answer_tell(&b->call, &b->p, &b->id, object, decision, row, g);
 }
 
 /* The time of one that waits is over. An item that cannot be taken back brings the rest later. */

@@ -386,3 +386,17 @@ begin_answer_log(const struct request *r, const struct begin_params *p, const ch
 	log_str(&l, "call", p->call);
 	log_end(&l);
 }
+
+void
+begin_answer_tell(struct call *c, const struct begin_params *p, const struct identity *id,
+    const struct buf *object, const char *decision, const struct batch_row *row,
+    struct grant *grant)
+{
+	struct buf line = {0};
+
+	begin_answer_log(c->r, p, id->ns, id, decision, row);
+	call_line(c->r, &line);
+	buf_add(&line, object->data, object->len);
+	buf_add_char(&line, '}');
+	call_reply(c, &line, grant);
+}

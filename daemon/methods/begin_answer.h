@@ -44,5 +44,9 @@ void begin_answer_pass(struct buf *out, const struct tool_policy *policy);
 /* Counts what was decided, and logs it. id, row: NULL = there is none. */
 void begin_answer_log(const struct request *r, const struct begin_params *p, const char *ns,
     const struct identity *id, const char *decision, const struct batch_row *row);
+/* That, and the answer of an effect: `object` is closed and sent. grant: see call_reply(). */
+void begin_answer_tell(struct call *c, const struct begin_params *p, const struct identity *id,
+    const struct buf *object, const char *decision, const struct batch_row *row,
+    struct grant *grant);
 
 #endif

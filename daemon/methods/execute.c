@@ -63,12 +63,6 @@ asked_of(const struct execute *x)
 
 /* ---- asking ---- */
 
-static struct pgvalue
-optional_text(const char *text)
-{
-	return text ? pg_text(text) : pg_null();
-}
-
 /* The statement goes now: its time comes on top, but for a caller who named his own. */
 static void
 execute_started(void *arg)
@@ -101,13 +95,13 @@ execute_send(struct execute *x)
 	v[EXECUTE_P_FINGERPRINT] = pg_uuid(&x->id.fingerprint);
 	v[EXECUTE_P_TOKEN] = pg_uuid(&ask.token);
 	v[EXECUTE_P_REQUEST] = pg_uuid(x->p.request.set ? &x->p.request.value : NULL);
-	v[EXECUTE_P_OWNER] = optional_text(x->p.owner);
-	v[EXECUTE_P_RUN] = optional_text(x->p.who.run);
-	v[EXECUTE_P_STEP] = optional_text(x->p.who.step);
-	v[EXECUTE_P_TURN] = optional_text(x->p.who.turn);
+	v[EXECUTE_P_OWNER] = pg_text(x->p.owner);
+	v[EXECUTE_P_RUN] = pg_text(x->p.who.run);
+	v[EXECUTE_P_STEP] = pg_text(x->p.who.step);
+	v[EXECUTE_P_TURN] = pg_text(x->p.who.turn);
 	v[EXECUTE_P_KEPT] = x->keeps ? pg_textn(x->kept.data, x->kept.len) : pg_null();
 	v[EXECUTE_P_BUSINESS] = pg_uuid(x->business.set ? &x->business.value : NULL);
-	v[EXECUTE_P_AGAIN] = optional_text(x->p.again);
+	v[EXECUTE_P_AGAIN] = pg_text(x->p.again);
 	v[EXECUTE_P_COUNTED] = pg_bool(x->counted);
 	memcpy(ask.params, x->params, sizeof ask.params);
 	x->execution = execution_start(&ask);
@@ -133,13 +127,7 @@ static void
 execute_reply(
     struct execute *x, struct buf *object, const char *decision, const struct batch_row *row)
 {
-	struct buf line = {0};
-
-	begin_answer_log(x->call.r, &x->p, x->id.ns, &x->id, decision, row);
-	call_line(x->call.r, &line);
-	buf_add(&line, object->data, object->len);
-	buf_add_char(&line, '}');
-	call_reply(&x->call, &line, NULL);
+	begin_answer_tell(&x->call, &x->p, &x->id, object, decision, row, NULL);
 }
 
 static void
@@ -288,8 +276,8 @@ raised(struct execute *x, const struct execution_end *end)
 		return;
 	}
 	v[EXECUTE_FAILED_P_POLICY] = pg_int8(policy->version);
-	v[EXECUTE_FAILED_P_RUN] = optional_text(x->p.who.run);
-	v[EXECUTE_FAILED_P_TURN] = optional_text(x->p.who.turn);
+	v[EXECUTE_FAILED_P_RUN] = pg_text(x->p.who.run);
+	v[EXECUTE_FAILED_P_TURN] = pg_text(x->p.who.turn);
 	call_ask(
 	    &x->call, &ledger_execute_failed, loop_now_ms() + call_config()->request_timeout_ms);
 }
