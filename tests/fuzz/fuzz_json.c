@@ -380,6 +380,30 @@ check_error(int rc, const struct json_error *error, size_t len)
 		must(json_pointer(&doc, 0, error->pointer, &found), "%s is there", error->pointer);
 }
 
+/* Do two members of `object`, or below it on the way of `pointer`, share a name? Such a text is
+ * refused, though another of its faults may be the one that is told. */
+static bool
+is_ambiguous(uint32_t object, const char *pointer)
+{
+	const char *token, *end;
+	uint32_t child, next = 0;
+	unsigned n = 0;
+
+	if (!*pointer || doc.nodes[object].type != JSON_OBJECT || doc.nodes[object].n_children == 0)
+		return false;
+	token = pointer + 1;
+	end = strchrnul(token, '/');
+	for (child = object + 1; child; child = doc.nodes[child].next) {
+		size_t len;
+		char *name = json_name(&doc, child, &len);
+
+		if (len == (size_t)(end - token) && memcmp(name, token, len) == 0 && n++ == 0)
+			next = child;
+		free(name);
+	}
+	return n > 1 || (n == 1 && is_ambiguous(next, end));
+}
+
 /* The text with its opaque value taken for null is as good or as bad without the exemption. */
 static void
 check_opaque(const char *text, size_t len, int plain, const char *pointer)
@@ -397,7 +421,7 @@ check_opaque(const char *text, size_t len, int plain, const char *pointer)
 		if (doc.nodes[i].type == JSON_OPAQUE && node == 0)
 			node = i;
 	}
-	if (error.fault != JSON_DUPLICATE)
+	if (!is_ambiguous(0, pointer))
 		must(json_pointer(&doc, 0, pointer, &found) ? found == node : node == 0,
 		    "what is exempt is what stands at %s", pointer);
 	if (node == 0) {
