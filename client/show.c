@@ -59,13 +59,13 @@ decode(const unsigned char *text, size_t len, uint32_t *ret)
 
 /* Characters that move the cursor, turn the writing's direction or are not seen. */
 static bool
-harmful(uint32_t c)
+harmful(uint32_t c, bool as_utf8)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c || c == 0x180e ||
 	    (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
 	    (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
 	    (c >= 0xe0000 && c <= 0xe0fff) || (c >= 0xd800 && c < 0xe000) ||
-	    (c & 0xfffe) == 0xfffe || (!utf8 && c >= 0x80);
+	    (c & 0xfffe) == 0xfffe || (!as_utf8 && c >= 0x80);
 }
 
 static void
@@ -95,8 +95,8 @@ escape_text(struct buf *out, uint32_t c)
 		buf_printf(out, "\\U%08x", (unsigned)c);
 }
 
-void
-show_text(struct buf *out, const char *text, size_t len)
+static void
+escape(struct buf *out, const char *text, size_t len, bool as_utf8)
 {
 	const unsigned char *p = (const unsigned char *)text, *end = p + len;
 	uint32_t c;
@@ -109,12 +109,24 @@ show_text(struct buf *out, const char *text, size_t len)
 			n = 1;
 		} else if (c == '\\') {
 			buf_add_str(out, "\\\\");
-		} else if (harmful(c)) {
+		} else if (harmful(c, as_utf8)) {
 			escape_text(out, c);
 		} else {
 			buf_add(out, p, n);
 		}
 	}
+}
+
+void
+show_text(struct buf *out, const char *text, size_t len)
+{
+	escape(out, text, len, utf8);
+}
+
+void
+show_utf8(struct buf *out, const char *text, size_t len)
+{
+	escape(out, text, len, true);
 }
 
 static bool
@@ -126,7 +138,7 @@ shell_harmful(const char *text)
 
 	for (; p < end; p += n) {
 		n = decode(p, (size_t)(end - p), &c);
-		if (n == 0 || harmful(c))
+		if (n == 0 || harmful(c, utf8))
 			return true;
 	}
 	return false;
@@ -172,7 +184,7 @@ show_json(struct buf *out, const char *raw, size_t len)
 			n = 1;
 		} else if (c == '\n' || c == '\r' || c == '\t') {
 			buf_add_char(out, ' '); /* raw ones only stand between tokens */
-		} else if (harmful(c)) {
+		} else if (harmful(c, utf8)) {
 			escape_json(out, c);
 		} else {
 			buf_add(out, p, n);

@@ -17,6 +17,8 @@
  * \u202e), a backslash doubled.
  */
 void show_text(struct buf *out, const char *text, size_t len);
+/* The same for a file, which is UTF-8 whatever the terminal's character set. */
+void show_utf8(struct buf *out, const char *text, size_t len);
 /*
  * A word of a shell's command line, so that what is printed can be pasted and is that text again:
  * as it is, in quotes, or, where it could move a cursor or be misread, as $'...' with escapes.
