@@ -95,6 +95,9 @@ as $$
   select 'turn_is_of_its_names', null, format('%s is not the id of (%s, %s, %s, %s)', n.id, n.namespace, n.run, n.turn, n.tool)
   from effect.turn n where n.id <> effect.turn_id(n.namespace, n.run, n.turn, n.tool)
   union all
+  select 'forgotten_is_gone', p.id, format('it is remembered as forgotten at %s, and its row of %s stands', p.forgotten_at, p.claimed_at)
+  from effect.past p join effect.ledger l on l.id = p.id and l.claimed_at = p.claimed_at
+  union all
   select 'business_only_where_guarded', l.id, 'has a business key, and its policy has no guard'
   from effect.ledger l join effect.tool t on t.version = l.policy
   where l.business is not null and t.on_business_duplicate is null

@@ -12,6 +12,7 @@ as $$
 begin
   if p_how = 'renew' then
     perform effect.note(p_row.id, 'expired', p_row.attempt, p_token => p_row.token);
+    perform effect.remember(array[p_row.id], p_now);
   else
     perform effect.note(p_row.id, 'granted', p_row.attempt + 1,
       case p_how when 'retry' then format('retry, attempt %s is still open', p_row.attempt) end,

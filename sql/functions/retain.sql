@@ -1,7 +1,7 @@
 -- effect.retain: one bounded batch of ageing. Results past keep_result are dropped, keys past keep_key are forgotten. Only
 -- settled rows age; open ones are not even looked at. What must stay known of a forgotten row (its last token, where it
 -- was released or had more than one attempt) goes to event first, and with it whose it was. Turns that nobody has begun in
--- for 30 days go, too.
+-- for 30 days go, too, and so does what was remembered of effects that were forgotten long ago.
 create or replace function effect.retain(p_rows_max integer, out dropped integer, out deleted integer)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -30,6 +30,7 @@ begin
   from effect.ledger l
   where l.id = any (v_due) and effect.forgotten(l.state, l.keep_until, v_now)
     and (l.state = 'released' or (select true from effect.event e where e.effect = l.id limit 1));
+  perform effect.remember(v_due, v_now);
   delete from effect.ledger l where l.id = any (v_due) and effect.forgotten(l.state, l.keep_until, v_now);
   get diagnostics deleted = row_count;
   update effect.ledger l set
@@ -45,5 +46,9 @@ begin
     from (select t.id from effect.turn t where t.due_at <= v_now order by t.due_at limit p_rows_max) as d
     where pg_try_advisory_xact_lock(effect.lock_of_turn(d.id)));
   delete from effect.turn t where t.id = any (v_turns) and t.due_at <= v_now;
+
+  delete from effect.past p
+  where p.ctid = any (array(select d.ctid from effect.past d where d.due_at <= v_now order by d.due_at limit p_rows_max
+    for update skip locked));
 end
 $$;

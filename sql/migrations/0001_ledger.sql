@@ -161,6 +161,21 @@ create table effect.stat (
   primary key (minute, namespace, tool, decision)
 );
 
+-- What reports know of effects whose rows are forgotten, and which landed: one narrow row for each time. Written by
+-- effect.remember, forgotten at due_at by effect.retain.
+create table effect.past (
+  id uuid not null,
+  business uuid,
+  policy bigint not null,
+  claimed_at timestamptz not null,
+  done_at timestamptz not null,
+  forgotten_at timestamptz not null,
+  due_at timestamptz not null,
+  primary key (id, claimed_at)
+);
+create index past_due on effect.past (due_at);
+create index past_business on effect.past (business, claimed_at) where business is not null;
+
 -- Which SQL roles may act in which namespaces from a database session of their own: effect.allow() writes it.
 create table effect.access (
   allowed_at timestamptz not null,

@@ -56,6 +56,8 @@ insert into plants values
     $$ update effect.ledger set keep_until = done_at - interval '1 s', due_at = done_at - interval '1 s' where key = 'done' $$),
   ('proven_is_not_open_to_run',
     $$ update effect.ledger set evidence = (select evidence from effect.ledger where key = 'evidence') where key = 'released' $$),
+  ('forgotten_is_gone', $$ insert into effect.past (id, policy, claimed_at, done_at, forgotten_at, due_at)
+    select id, policy, claimed_at, done_at, effect.now(), effect.now() from effect.ledger where key = 'done' $$),
   ('evidence_exists', $$ update effect.ledger set evidence = -1 where key = 'evidence' $$),
   ('result_is_as_its_state_says', $$ update effect.ledger set result = null where key = 'done' $$),
   ('result_is_as_its_state_says', $$ update effect.ledger set result_sha256 = null where key = 'omitted' $$),

@@ -1,7 +1,7 @@
 -- Hot statements use indexes, whatever the size of the tables was when they were planned: sessions whose plans are cached
 -- while the tables are empty, or one page long, meet 1,000 and then 100,000 rows (1,000,000 with EFFECTD_TORTURE) before
 -- anybody analyzes; new sessions; new columns; and a planner that believes an index to be the worst of all ways. What is
--- counted is the sequential scans of ledger, event and turn that a message took, and the rows it read of them.
+-- counted is the sequential scans of ledger, event, turn and past that a message took, and the rows it read of them.
 \set big 100000
 \getenv torture EFFECTD_TORTURE
 \if :{?torture}
@@ -13,10 +13,10 @@ select effect_test.tool('executed', '{"execute": {"query": "select 1", "user": "
 -- no pg_temp: it is gone with the session
 create schema plans;
 create function plans.scans() returns bigint language sql as $$
-  select coalesce(sum(seq_scan), 0)::bigint from pg_stat_xact_user_tables where schemaname = 'effect' and relname in ('ledger', 'event', 'turn') $$;
+  select coalesce(sum(seq_scan), 0)::bigint from pg_stat_xact_user_tables where schemaname = 'effect' and relname in ('ledger', 'event', 'turn', 'past') $$;
 create function plans.rows_read() returns bigint language sql as $$
   select coalesce(sum(idx_tup_fetch + seq_tup_read), 0)::bigint from pg_stat_xact_user_tables
-  where schemaname = 'effect' and relname in ('ledger', 'event', 'turn') $$;
+  where schemaname = 'effect' and relname in ('ledger', 'event', 'turn', 'past') $$;
 
 -- One message about each of some keys, in one call. The helpers of harness.sql for verdict and resolve look into the ledger
 -- themselves, under settings of their own, so these are called directly.
@@ -82,6 +82,7 @@ begin
       v_no_hashes, v_false, v_none);
     when 'notified' then perform effect.notified(v_ids, array_fill(1, array[v_n]), array_fill(true, array[v_n]), v_none);
     when 'retain' then perform effect.retain(50);
+    when 'event_from' then perform effect.event_from(effect.now());
     when 'forget_events' then perform effect.forget_events(0, 50);
     when 'open_counts' then perform effect.open_counts();
     when 'list open' then perform effect.list(null, s, null, null, null, null, 50, null, null)
@@ -124,6 +125,7 @@ insert into plans.step (message, before) values
   ('resolve absent', '{begin, unknown}'), ('resolve landed', '{begin, unknown, an hour later, sweep}'),
   ('notified', '{begin, unknown, an hour later, sweep}'),
   ('retain', '{begin, release, two months later}'), ('retain', '{begin, complete, two months later}'),
+  ('retain', '{begin, complete, two months later, retain, two months later}'), ('event_from', '{begin, unknown}'),
   ('forget_events', '{begin, release}'), ('open_counts', '{begin}'), ('list open', '{begin}');
 
 create table plans.seen (round text, n integer, scans bigint, rows_read bigint);
@@ -174,7 +176,7 @@ select * from finish();
 \c
 select effect_test.advance('1 d') \gset
 select no_plan();
-select unnest(array['truncate effect.ledger, effect.event', 'analyze effect.ledger, effect.event',
+select unnest(array['truncate effect.ledger, effect.event, effect.past', 'analyze effect.ledger, effect.event, effect.past',
   $$call plans.play('one page', 1, 1)$$]) from generate_series(1, 6) \gexec
 select plans.verdict('one page');
 call effect_test.fill(1, 1000);
@@ -188,7 +190,7 @@ alter table effect.ledger add column later text;
 alter table effect.event add column later text;
 call plans.play('new columns', 1, 4);
 select plans.verdict('new columns');
-analyze effect.ledger, effect.event;
+analyze effect.ledger, effect.event, effect.past;
 call plans.play('many rows, analyzed', 1, 4);
 select plans.verdict('many rows, analyzed');
 select * from finish();
@@ -203,9 +205,9 @@ select * from finish();
 \c
 select effect_test.advance('3 d') \gset
 select no_plan();
-truncate effect.ledger, effect.event;
+truncate effect.ledger, effect.event, effect.past;
 call effect_test.fill(1, 20);
-analyze effect.ledger, effect.event;
+analyze effect.ledger, effect.event, effect.past;
 call plans.play('20 rows', 6, 1);
 select plans.verdict('20 rows');
 call effect_test.fill(21, 2000);
@@ -216,8 +218,8 @@ select * from finish();
 \c
 select effect_test.advance('4 d') \gset
 select no_plan();
-truncate effect.ledger, effect.event;
-analyze effect.ledger, effect.event;
+truncate effect.ledger, effect.event, effect.past;
+analyze effect.ledger, effect.event, effect.past;
 call plans.play('a row or two', 6, 1, 'list open');
 call effect_test.fill(1, 2000);
 call plans.play('grown from nothing to 2,000', 1, 1, 'list open');
@@ -227,9 +229,9 @@ select * from finish();
 \c
 select effect_test.advance('5 d') \gset
 select no_plan();
-truncate effect.ledger, effect.event;
+truncate effect.ledger, effect.event, effect.past;
 call effect_test.fill(1, 300);
-analyze effect.ledger, effect.event;
+analyze effect.ledger, effect.event, effect.past;
 call plans.play('300 rows', 6, 1);
 select plans.verdict('300 rows');
 call effect_test.fill(301, 2000);

@@ -1,0 +1,19 @@
+-- What reports need of effects whose rows are about to be forgotten, one narrow row for each that landed. What was released, or
+-- failed for good, did nothing that could be doubled. It is kept as long again as the key was, at least 7 days and at most 90: who
+-- remembers for a day has many effects, and pays little for this; who remembers for an hour sees what came too late.
+--
+-- For who holds the rows' locks. Saying it twice adds nothing.
+create or replace function effect.remember(p_id uuid[], p_now timestamptz) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into effect.past (id, business, policy, claimed_at, done_at, forgotten_at, due_at)
+  select l.id, l.business, l.policy, l.claimed_at, l.done_at, p_now,
+    p_now + (select greatest(interval '7 days', least(interval '90 days', effect.ms(t.keep_key_ms)))
+      from effect.tool t where t.version = l.policy)
+  from effect.ledger l
+  where l.id = any (p_id) and l.state = 'done' and l.outcome = 'succeeded' and effect.forgotten(l.state, l.keep_until, p_now)
+  on conflict do nothing;
+end
+$$;
