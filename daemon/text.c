@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define DIGITS_MAX 9
 #define DIGITS_INT_MAX 18 /* 10^18 - 1 < 2^63: no digit can overflow */
@@ -70,6 +71,53 @@ text_duration(int64_t ms, char ret[TEXT_DURATION_BYTES])
 		i++;
 	len = snprintf(ret, TEXT_DURATION_BYTES, "%" PRId64 "%s", ms / units[i].ms, units[i].name);
 	assert(len > 0 && len < TEXT_DURATION_BYTES);
+}
+
+/* What follows n digits and `then`; NULL: it is not so, or was not before. */
+static const char *
+instant_part(const char *text, size_t n, char then, int *ret)
+{
+	int64_t value;
+
+	if (!text || read_digits(text, n, &value) != n || (then && text[n] != then))
+		return NULL;
+	*ret = (int)value;
+	return text + n + (then ? 1 : 0);
+}
+
+bool
+text_instant_us(const char *text, int64_t *ret_us)
+{
+	struct tm tm = {0}, there;
+	int64_t fraction = 0;
+	size_t n_digits = 0;
+	time_t seconds;
+
+	text = instant_part(text, 4, '-', &tm.tm_year);
+	text = instant_part(text, 2, '-', &tm.tm_mon);
+	text = instant_part(text, 2, 'T', &tm.tm_mday);
+	text = instant_part(text, 2, ':', &tm.tm_hour);
+	text = instant_part(text, 2, ':', &tm.tm_min);
+	text = instant_part(text, 2, '\0', &tm.tm_sec);
+	if (text && *text == '.') {
+		n_digits = read_digits(text + 1, DIGITS_MAX, &fraction);
+		text = n_digits > 0 ? text + 1 + n_digits : NULL;
+	}
+	if (!text || strcmp(text, "Z") != 0)
+		return false;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	there = tm;
+	seconds = timegm(&there);
+	/* what was no day or hour comes back as another one */
+	if (there.tm_year != tm.tm_year || there.tm_mon != tm.tm_mon ||
+	    there.tm_mday != tm.tm_mday || there.tm_hour != tm.tm_hour ||
+	    there.tm_min != tm.tm_min || there.tm_sec != tm.tm_sec)
+		return false;
+	while (n_digits++ < DIGITS_MAX)
+		fraction *= 10;
+	*ret_us = (int64_t)seconds * 1000000 + fraction / 1000;
+	return true;
 }
 
 bool

@@ -20,6 +20,9 @@ void text_duration(int64_t ms, char ret[TEXT_DURATION_BYTES]);
 /* A decimal integer without sign and leading zeros, within [min, max]. False (ret untouched)
  * otherwise. */
 bool text_int(const char *text, int64_t min, int64_t max, int64_t *ret_value);
+/* RFC 3339 in UTC: 2026-11-30T04:29:12Z, with a fraction of at most nine digits, of which what is
+ * below a microsecond is cut -> Unix microseconds. False (ret untouched): it is none. */
+bool text_instant_us(const char *text, int64_t *ret_us);
 /* Does text[0, len) hold a control character: C0, DEL, or C1 in UTF-8? */
 bool text_has_control(const char *text, size_t len);
 /* '?' in the place of each byte of them: what quotes a stranger's words stays one line. */

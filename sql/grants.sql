@@ -7,7 +7,7 @@ grant usage on schema effect to effect_daemon, effect_report;
 grant execute on function
   effect.begin, effect.begin_guarded, effect.complete, effect.release, effect.unknown, effect.extend, effect.resolve,
   effect.get, effect.list, effect.incidents, effect.peek, effect.policy_of, effect.sweep, effect.probe_now,
-  effect.probe_look, effect.would, effect.verdict, effect.notified, effect.retain, effect.forget_events, effect.open_counts, effect.stat_add,
+  effect.probe_look, effect.would, effect.verdict, effect.notified, effect.retain, effect.forget_events, effect.open_counts, effect.stat_add, effect.report,
   effect.execute_failed, effect.register_tools, effect.check_invariants, effect.now
   to effect_daemon;
 -- Everybody may ask from a session of his own; these look into effect.access before all else, or take only what this very
@@ -16,4 +16,6 @@ grant usage on schema effect to public;
 grant execute on function effect.begin_here, effect.complete_here, effect.execute_begin, effect.execute_done to public;
 grant select on effect.schema_version to effect_daemon, effect_report;
 grant execute on function effect.id to effect_daemon, effect_report;
+-- The reports from psql: p_scope null is all namespaces.
+grant execute on function effect.report, effect.report_summary to effect_report;
 grant select on effect.effects, effect.open_effects, effect.history, effect.incidents, effect.turns, effect.stat to effect_report;

@@ -7,6 +7,7 @@
 #include "instance.h"
 
 #define LIST_STATEMENT_MS 5000
+#define REPORT_STATEMENT_MS 30000
 
 static void
 fill_begin(struct pgvalue *scalars, int64_t db_now_us)
@@ -260,5 +261,18 @@ const struct batch_statement ledger_incidents = {
     .within_column = -1,
     .resent_column = -1,
     .timeout_ms = LIST_STATEMENT_MS,
+    .single = true,
+};
+
+const struct batch_statement ledger_report = {
+    .name = "report",
+    .sql = "select 1 as ord, answer, body from effect.report($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    .kind = BATCH_SLOW,
+    .n_columns = 9,
+    .columns = {PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TIMESTAMPTZ,
+	PGTYPE_TIMESTAMPTZ, PGTYPE_INT4, PGTYPE_INT8, PGTYPE_INT4},
+    .within_column = -1,
+    .resent_column = -1,
+    .timeout_ms = REPORT_STATEMENT_MS,
     .single = true,
 };

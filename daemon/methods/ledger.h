@@ -286,4 +286,18 @@ enum ledger_incident_column {
 };
 extern const struct batch_statement ledger_incidents;
 
+enum ledger_report_param {
+	REPORT_P_SCOPE,
+	REPORT_P_NAME,
+	REPORT_P_NAMESPACE,
+	REPORT_P_TOOL,
+	REPORT_P_FROM,
+	REPORT_P_TO,
+	REPORT_P_LIMIT,
+	REPORT_P_WITHIN_MS,
+	REPORT_P_KEYS_MIN
+};
+enum ledger_report_column { REPORT_BODY = LEDGER_REST };
+extern const struct batch_statement ledger_report;
+
 #endif

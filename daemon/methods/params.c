@@ -160,7 +160,7 @@ read_key(struct reader *r)
 static bool
 refuse_word(struct reader *r)
 {
-	char list[96] = "";
+	char list[224] = "";
 	size_t at = 0, i;
 
 	for (i = 0; r->param->words[i] && at < sizeof(list); i++)
@@ -200,6 +200,22 @@ read_int(struct reader *r)
 		    r->param->max);
 	*value = (struct param_int){.set = true, .value = v};
 	return true;
+}
+
+static bool
+read_instant(struct reader *r)
+{
+	struct param_int *value = r->value;
+	char *text = NULL;
+	size_t len;
+	bool ok;
+
+	if (type_of(r) == JSON_STRING)
+		text = json_string(r->doc, r->node, &len);
+	ok = text && strlen(text) == len && text_instant_us(text, &value->value);
+	value->set = ok;
+	free(text);
+	return ok || refuse(r, "must be an instant such as '2026-11-30T04:29:12Z'");
 }
 
 static bool
@@ -273,6 +289,8 @@ read_value(struct reader *r)
 		return read_word(r);
 	case PARAM_INT:
 		return read_int(r);
+	case PARAM_INSTANT:
+		return read_instant(r);
 	case PARAM_BOOL:
 		return read_bool(r);
 	case PARAM_UUID:

@@ -22,6 +22,7 @@ enum param_type {
 	PARAM_KEY,	 /* char *: as key_check() has it */
 	PARAM_WORD,	 /* const char *: one of `words`; NULL = absent */
 	PARAM_INT,	 /* struct param_int: an integer literal from min to max */
+	PARAM_INSTANT,	 /* struct param_int: RFC 3339 in UTC, as Unix microseconds */
 	PARAM_BOOL,	 /* bool; absent = false */
 	PARAM_UUID,	 /* struct param_uuid: any case */
 	PARAM_SHA256,	 /* struct param_sha256: 64 hex digits, any case */
@@ -60,7 +61,7 @@ struct param {
 
 struct param_fault {
 	char pointer[JSON_POINTER_BYTES]; /* relative to params; "" = params itself */
-	char why[128];
+	char why[256];
 };
 
 /*

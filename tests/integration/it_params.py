@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """What params may hold: every type at its bounds and one step beyond, every member of every method, unknown members, null, arrays.
 A refused request claims nothing and names the member and the rule."""
+import datetime
 import json
 
 from harness import *
@@ -22,12 +23,15 @@ METHODS = {
     'resolve': ({'effect': ID, 'verdict': 'landed', 'reason': 'r', 'attempt': 1, 'state': 'unknown'},
                 'effect verdict reason attempt state result evidence'),
     'probe': ({'effect': ID}, 'effect tool apply'),
+    'report': ({'name': 'summary'}, 'name namespace tool from to limit within_ms keys_min'),
     'tools': ({}, ''),
     'info': ({}, ''),
 }
 REQUIRED = {'begin': 'tool', 'key': 'tool', 'execute': 'tool', 'complete': 'effect token', 'release': 'effect token', 'unknown': 'effect token',
-            'extend': 'effect token', 'resolve': 'effect verdict reason attempt state', 'get': 'effect', 'probe': 'effect'}
+            'extend': 'effect token', 'resolve': 'effect verdict reason attempt state', 'get': 'effect', 'probe': 'effect',
+            'report': 'name'}
 MAX = 10 ** 30
+LAST_YEAR = datetime.date.today().year - 1
 # type of a member: (what is taken, what is refused)
 TEXT_255 = (['', 'a', 'a' * 255, 'é' * 127], ['a' * 256, 'é' * 128, 1, True, [], {}, None, 'a\0b'])
 # an integer is what its canonical spelling is: 10 ** 255 is short
@@ -73,6 +77,13 @@ TYPES = {
     ('resolve', 'state'): (['pending', 'unknown', 'escalated', 'released', 'done'], ['', 'gone', None, 1]),
     ('resolve', 'attempt'): integers(1, 2 ** 31 - 1), ('resolve', 'reason'): EVIDENCE, ('resolve', 'evidence'): EVIDENCE,
     ('resolve', 'result'): ([None, 1, [1], {}], []),
+    ('report', 'name'): (['summary'], ['', 'Summary', 'failed', 'summary\0', 1, None]), ('report', 'limit'): integers(1, 1000),
+    ('report', 'from'): ([f'{LAST_YEAR}-01-31T23:59:59Z', f'{LAST_YEAR}-02-28T00:00:00.1Z', f'{LAST_YEAR}-12-31T00:00:00.123456789Z'],
+                         ['', 'now', '2026-02-29T00:00:00Z', '2026-01-01T24:00:00Z', '2026-01-01T00:00:60Z', '2026-01-01 00:00:00Z', '2026-01-01T00:00:00',
+                          '2026-01-01T00:00:00+01:00', '2026-1-1T00:00:00Z', '2026-01-01T00:00:00.Z', '2026-01-01T00:00:00Z\0', ' 2026-01-01T00:00:00Z', 1767225600, None]),
+    ('report', 'to'): (['2026-01-31T23:59:59Z', '9999-12-31T23:59:59Z'], ['', 'now', '2026-13-01T00:00:00Z', '2026-00-01T00:00:00Z', '2026-01-00T00:00:00Z', 1, None]),
+    ('report', 'within_ms'): ([], integers(1, 3650 * 86400000)[1] + [1000]), ('report', 'keys_min'): ([], integers(2, 1000)[1] + [2]),
+    ('report', 'tool'): (['a', 'nobody'], ['', 'a' * 129, 'a\n', 1, None]),
     ('probe', 'effect'): IDS, ('probe', 'apply'): ([True, False], [0, 1, 'true', None, [], {}]),
     ('probe', 'tool'): (['a', 'a' * 128], ['', 'a' * 129, 'a\n', 1, None]),
 }
