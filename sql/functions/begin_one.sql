@@ -114,7 +114,7 @@ begin
     if v_twin is not null and v_tool.on_business_duplicate = 'hold' and p_again is null then
       answer := 'held';
       v_change := null;
-      perform effect.note_refused(v_twin, v_twin_attempt, 'held', p_key);
+      perform effect.note_refused(v_twin, v_twin_attempt, 'held', p_key, p_run);
     end if;
   end if;
   if v_change = 'claim' then
@@ -165,7 +165,8 @@ begin
       p_by => case when p_again is not null then 'caller' end);
   end if;
   if answer in ('mismatch', 'unknown', 'escalated', 'exhausted') and v_seen.id is not null then
-    perform effect.note_refused(p_id, v_seen.attempt, answer);
+    perform effect.note_refused(p_id, v_seen.attempt, answer, p_run => p_run,
+      p_kept => case when answer = 'mismatch' then v_seen.kept end, p_asked => p_kept);
   end if;
   attempt := v_seen.attempt;
   state := v_seen.state;
