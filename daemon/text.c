@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define DIGITS_MAX 9
 #define DIGITS_INT_MAX 18 /* 10^18 - 1 < 2^63: no digit can overflow */
@@ -71,53 +70,6 @@ text_duration(int64_t ms, char ret[TEXT_DURATION_BYTES])
 		i++;
 	len = snprintf(ret, TEXT_DURATION_BYTES, "%" PRId64 "%s", ms / units[i].ms, units[i].name);
 	assert(len > 0 && len < TEXT_DURATION_BYTES);
-}
-
-/* What follows n digits and `then`; NULL: it is not so, or was not before. */
-static const char *
-instant_part(const char *text, size_t n, char then, int *ret)
-{
-	int64_t value;
-
-	if (!text || read_digits(text, n, &value) != n || (then && text[n] != then))
-		return NULL;
-	*ret = (int)value;
-	return text + n + (then ? 1 : 0);
-}
-
-bool
-text_instant_us(const char *text, int64_t *ret_us)
-{
-	struct tm tm = {0}, there;
-	int64_t fraction = 0;
-	size_t n_digits = 0;
-	time_t seconds;
-
-	text = instant_part(text, 4, '-', &tm.tm_year);
-	text = instant_part(text, 2, '-', &tm.tm_mon);
-	text = instant_part(text, 2, 'T', &tm.tm_mday);
-	text = instant_part(text, 2, ':', &tm.tm_hour);
-	text = instant_part(text, 2, ':', &tm.tm_min);
-	text = instant_part(text, 2, '\0', &tm.tm_sec);
-	if (text && *text == '.') {
-		n_digits = read_digits(text + 1, DIGITS_MAX, &fraction);
-		text = n_digits > 0 ? text + 1 + n_digits : NULL;
-	}
-	if (!text || strcmp(text, "Z") != 0)
-		return false;
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	there = tm;
-	seconds = timegm(&there);
-	/* what was no day or hour comes back as another one */
-	if (there.tm_year != tm.tm_year || there.tm_mon != tm.tm_mon ||
-	    there.tm_mday != tm.tm_mday || there.tm_hour != tm.tm_hour ||
-	    there.tm_min != tm.tm_min || there.tm_sec != tm.tm_sec)
-		return false;
-	while (n_digits++ < DIGITS_MAX)
-		fraction *= 10;
-	*ret_us = (int64_t)seconds * 1000000 + fraction / 1000;
-	return true;
 }
 
 bool
@@ -194,6 +146,115 @@ text_nearest(const char *word, const char *const *names, size_t n)
 		}
 	}
 	return best;
+}
+
+/* `n` digits at *at, which moves behind them; -1: there are none. */
+static int
+digits(const char **at, const char *end, int n)
+{
+	int value = 0;
+
+	for (; n > 0; n--, (*at)++) {
+		if (*at == end || **at < '0' || **at > '9')
+			return -1;
+		value = 10 * value + (**at - '0');
+	}
+	return value;
+}
+
+static bool
+skip_char(const char **at, const char *end, const char *any)
+{
+	if (*at == end || !**at || !strchr(any, **at))
+		return false;
+	(*at)++;
+	return true;
+}
+
+/* Days since 1970-01-01 in the proleptic Gregorian calendar; false: there is no such day. */
+static bool
+day_number(int year, int month, int day, int64_t *ret)
+{
+	static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31},
+			 before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+	int past = year - 1;
+
+	if (year < 1 || month < 1 || month > 12 || day < 1 ||
+	    day > lengths[month - 1] + (month == 2 && leap))
+		return false;
+	*ret = (int64_t)past * 365 + past / 4 - past / 100 + past / 400 + before[month - 1] +
+	    (month > 2 && leap) + day - 1 - 719162;
+	return true;
+}
+
+/* Seconds since midnight, and microseconds. A leap second is the first one of the next minute. */
+static bool
+read_clock(const char **at, const char *end, int64_t *ret_us)
+{
+	int hour = digits(at, end, 2);
+	int minute = skip_char(at, end, ":") ? digits(at, end, 2) : -1;
+	int second = skip_char(at, end, ":") ? digits(at, end, 2) : -1;
+	int64_t unit = 100000, us = 0;
+	const char *first;
+
+	if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
+		return false;
+	if (skip_char(at, end, ".")) {
+		for (first = *at; *at < end && **at >= '0' && **at <= '9'; (*at)++, unit /= 10)
+			us += unit * (**at - '0');
+		if (*at == first)
+			return false;
+	}
+	*ret_us = ((hour * 60 + minute) * 60 + second) * INT64_C(1000000) + us;
+	return true;
+}
+
+/* How far the clock that was read is ahead of UTC, in minutes. */
+static bool
+read_offset(const char **at, const char *end, bool utc, int *ret)
+{
+	int sign = *at < end && **at == '-' ? -1 : 1, hours, minutes;
+
+	*ret = 0;
+	if (*at == end)
+		return utc;
+	if (skip_char(at, end, "Zz"))
+		return true;
+	if (!skip_char(at, end, "+-"))
+		return false;
+	hours = digits(at, end, 2);
+	minutes = skip_char(at, end, ":") ? digits(at, end, 2) : -1;
+	*ret = sign * (hours * 60 + minutes);
+	return hours >= 0 && hours < 24 && minutes >= 0 && minutes < 60;
+}
+
+bool
+text_instant(const char *text, size_t len, bool utc, int64_t *ret_us)
+{
+	const char *at = text, *end = text + len;
+	int year = digits(&at, end, 4);
+	int month = skip_char(&at, end, "-") ? digits(&at, end, 2) : -1;
+	int day = skip_char(&at, end, "-") ? digits(&at, end, 2) : -1;
+	int64_t days, clock_us;
+	int offset;
+
+	if (!day_number(year, month, day, &days) || !skip_char(&at, end, "Tt ") ||
+	    !read_clock(&at, end, &clock_us) || !read_offset(&at, end, utc, &offset) || at != end)
+		return false;
+	*ret_us = days * INT64_C(86400000000) + clock_us - offset * INT64_C(60000000);
+	return true;
+}
+
+bool
+text_instant_us(const char *text, int64_t *ret_us)
+{
+	size_t len = strlen(text), n_fraction;
+
+	if (len < sizeof "2026-11-30T04:29:12Z" - 1 || text[10] != 'T' || text[len - 1] != 'Z')
+		return false;
+	n_fraction = len - (sizeof "2026-11-30T04:29:12Z" - 1);
+	return n_fraction <= 1 + DIGITS_MAX && text_instant(text, len, false, ret_us);
 }
 
 /* How many bytes the control character at text[i] has (C0, DEL: one; C1: two); 0: it is none. */

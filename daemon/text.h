@@ -20,6 +20,12 @@ void text_duration(int64_t ms, char ret[TEXT_DURATION_BYTES]);
 /* A decimal integer without sign and leading zeros, within [min, max]. False (ret untouched)
  * otherwise. */
 bool text_int(const char *text, int64_t min, int64_t max, int64_t *ret_value);
+/*
+ * An instant of RFC 3339 (2024-05-01T10:00:00Z, fractions, offsets; a blank for the T) as Unix
+ * microseconds; what is finer is cut off. With `utc` an instant without offset is one of UTC.
+ * False (ret untouched): it is none, such as one without offset, or the 30th of February.
+ */
+bool text_instant(const char *text, size_t len, bool utc, int64_t *ret_us);
 /* RFC 3339 in UTC: 2026-11-30T04:29:12Z, with a fraction of at most nine digits, of which what is
  * below a microsecond is cut -> Unix microseconds. False (ret untouched): it is none. */
 bool text_instant_us(const char *text, int64_t *ret_us);

@@ -117,6 +117,45 @@ START_TEST(hosts_begin_behind_the_scheme)
 }
 END_TEST
 
+static int64_t
+instant(const char *text, bool utc)
+{
+	int64_t us = -77;
+
+	ck_assert_msg(text_instant(text, strlen(text), utc, &us), "%s", text);
+	return us;
+}
+
+START_TEST(instants_are_of_rfc_3339)
+{
+	static const char *const bad[] = {"", "2024-05-01", "2024-05-01T10:00:00",
+	    "2024-05-01T10:00Z", "2024-5-01T10:00:00Z", "2024-02-30T10:00:00Z",
+	    "2023-02-29T10:00:00Z", "1900-02-29T10:00:00Z", "2024-13-01T10:00:00Z",
+	    "2024-00-01T10:00:00Z", "2024-05-00T10:00:00Z", "2024-05-01T24:00:00Z",
+	    "2024-05-01T10:60:00Z", "2024-05-01T10:00:61Z", "2024-05-01T10:00:00.Z",
+	    "2024-05-01T10:00:00+0100", "2024-05-01T10:00:00+24:00", "2024-05-01T10:00:00Z ",
+	    "2024-05-01X10:00:00Z", "0000-05-01T10:00:00Z", "+024-05-01T10:00:00Z",
+	    "2024-05-01T10:00:00ZZ"};
+	int64_t us = -77;
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		ck_assert_msg(
+		    !text_instant(bad[i], strlen(bad[i]), false, &us) && us == -77, "%s", bad[i]);
+	ck_assert_int_eq(instant("1970-01-01T00:00:00Z", false), 0);
+	ck_assert_int_eq(instant("2024-05-01T10:00:00Z", false), INT64_C(1714557600000000));
+	ck_assert_int_eq(instant("2024-05-01t10:00:00.25z", false), INT64_C(1714557600250000));
+	ck_assert_int_eq(
+	    instant("2024-05-01 12:00:00.1234569+02:00", false), INT64_C(1714557600123456));
+	ck_assert_int_eq(instant("2024-04-30T23:30:00-10:30", false), INT64_C(1714557600000000));
+	ck_assert_int_eq(instant("2024-05-01 10:00:00", true), INT64_C(1714557600000000));
+	ck_assert_int_eq(instant("2024-05-01 12:00:00+02:00", true), INT64_C(1714557600000000));
+	ck_assert_int_eq(instant("2016-12-31T23:59:60Z", false), INT64_C(1483228800000000));
+	ck_assert_int_eq(instant("1969-12-31T23:59:59Z", false), -1000000);
+	ck_assert_int_eq(instant("2000-02-29T00:00:00Z", false), INT64_C(951782400000000));
+	ck_assert_int_eq(instant("2000-03-01T00:00:00Z", false), INT64_C(951868800000000));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -126,6 +165,7 @@ main(void)
 	tcase_add_test(tc, durations_are_spelt_in_their_largest_unit);
 	tcase_add_test(tc, whole_numbers_are_decimal);
 	tcase_add_test(tc, the_nearest_name_is_near);
+	tcase_add_test(tc, instants_are_of_rfc_3339);
 	tcase_add_test(tc, control_characters_are_found_and_blanked);
 	tcase_add_test(tc, hosts_begin_behind_the_scheme);
 	return tap_run("text", tc);
