@@ -11,7 +11,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#define STATS_LOG2_N 32 /* histogram places: less than 1 ms, 2 ms, 4 ms ... */
+#define STATS_LOG2_N \
+	40 /* histogram places: less than 1 ms, 2 ms, 4 ms ... 2^38 ms (8 years), more */
 
 /* One decision taken `ms` milliseconds after its line was read. Strings are copied. */
 void stats_count(const char *ns, const char *tool, const char *decision, int64_t ms);
