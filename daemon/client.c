@@ -16,6 +16,7 @@
 #include "alloc.h"
 #include "client_out.h"
 #include "client_request.h"
+#include "gauges.h"
 #include "grant.h"
 #include "log.h"
 #include "loop.h"
@@ -95,7 +96,7 @@ client_end_request(struct client_request *q)
 	assert(c->n_requests > 0 && n_requests > 0);
 	TAILQ_REMOVE(&c->requests, q, link);
 	c->n_requests--;
-	n_requests--;
+	gauges_set_clients(n_clients, --n_requests);
 	client_request_end(q);
 }
 
@@ -156,7 +157,7 @@ client_line(struct client *c, const char *line, size_t len)
 	q->r.reply = client_reply;
 	TAILQ_INSERT_TAIL(&c->requests, q, link);
 	c->n_requests++;
-	n_requests++;
+	gauges_set_clients(n_clients, ++n_requests);
 	q->r.method->call(&q->r);
 }
 
@@ -343,7 +344,7 @@ client_end(struct client *c, enum client_end how)
 		grant_each_bound(c->number, bound_closed, NULL);
 	client_untouch(c);
 	TAILQ_REMOVE(&clients, c, link);
-	n_clients--;
+	gauges_set_clients(--n_clients, n_requests);
 	event_free(c->readable);
 	close(c->fd);
 	c->fd = -1;
@@ -507,7 +508,7 @@ client_new(int fd, const struct access_peer *peer)
 	c->number = ++last_number;
 	TAILQ_INIT(&c->requests);
 	TAILQ_INSERT_TAIL(&clients, c, link);
-	n_clients++;
+	gauges_set_clients(++n_clients, n_requests);
 	c->readable = event_new(loop_base, fd, EV_READ | EV_ET | EV_PERSIST, client_readable_cb, c);
 	client_out_init(&c->out, fd, c->number, client_writable_cb, c);
 	assert(c->readable);

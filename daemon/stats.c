@@ -20,8 +20,6 @@ static LIST_HEAD(, stats_entry) buckets[BUCKETS]; /* by name; of one name the ne
 static TAILQ_HEAD(, stats_entry) entries = TAILQ_HEAD_INITIALIZER(entries); /* oldest first */
 static unsigned n_entries;
 static uint64_t n_dropped;
-static bool has_open_counts;
-static int64_t open_pending, open_unknown, open_escalated;
 
 /* FNV-1a, the NUL included as a separator. */
 static uint32_t
@@ -160,24 +158,4 @@ unsigned
 stats_n(void)
 {
 	return n_entries;
-}
-
-bool
-stats_open_counts(int64_t *ret_pending, int64_t *ret_unknown, int64_t *ret_escalated)
-{
-	if (!has_open_counts)
-		return false;
-	*ret_pending = open_pending;
-	*ret_unknown = open_unknown;
-	*ret_escalated = open_escalated;
-	return true;
-}
-
-void
-stats_set_open_counts(int64_t pending, int64_t unknown, int64_t escalated)
-{
-	has_open_counts = true;
-	open_pending = pending;
-	open_unknown = unknown;
-	open_escalated = escalated;
 }

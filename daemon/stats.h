@@ -7,7 +7,6 @@
 #ifndef EFFECTD_STATS_H
 #define EFFECTD_STATS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -32,9 +31,5 @@ struct stats_entry *stats_take(void);
 void stats_put_back(struct stats_entry *entry);
 void stats_entry_free(struct stats_entry *entry);
 unsigned stats_n(void); /* entries held */
-
-/* Open rows as the ledger last told. False while it never did: the rets are then untouched. */
-bool stats_open_counts(int64_t *ret_pending, int64_t *ret_unknown, int64_t *ret_escalated);
-void stats_set_open_counts(int64_t pending, int64_t unknown, int64_t escalated);
 
 #endif

@@ -14,6 +14,7 @@
 #include "buf.h"
 #include "due.h"
 #include "fault.h"
+#include "gauges.h"
 #include "log.h"
 #include "loop.h"
 #include "notify.h"
@@ -183,6 +184,23 @@ sweeper_pause_ms(void)
 	return interval_ms + random() % (interval_ms / JITTER_PART + 1);
 }
 
+/* Said of the last sweep to whoever asks. */
+static void
+sweeper_note(int err, int n_rows, bool full)
+{
+	struct gauges_sweep sweep = *gauges_sweep();
+	int64_t took_ms = loop_now_ms() - swept_ms;
+
+	if (err == 0)
+		sweep = (struct gauges_sweep){.at_us = loop_unix_us() - took_ms * 1000,
+		    .took_ms = took_ms,
+		    .n_rows = n_rows,
+		    .full = full};
+	else
+		sweep.failed_at_us = loop_unix_us();
+	gauges_set_sweep(&sweep);
+}
+
 static void
 sweeper_done_cb(struct batch_item *done, int err, const struct batch_row *row)
 {
@@ -193,6 +211,7 @@ sweeper_done_cb(struct batch_item *done, int err, const struct batch_row *row)
 	sweeping = false;
 	if (stopped)
 		return;
+	sweeper_note(err, n, full);
 	if (n > 0)
 		fault_point("sweep.taken");
 	for (int i = 0; i < n; i++) {

@@ -11,6 +11,7 @@
 #include "alloc.h"
 #include "batch.h"
 #include "buf.h"
+#include "gauges.h"
 #include "loop.h"
 #include "stats.h"
 
@@ -18,7 +19,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define COUNTS_MS 5000	  /* info's open counts are no older than this */
+#define COUNTS_MS 5000	  /* open rows are counted so often, and more seldom the more there are: */
+#define COUNTS_A_MS 10	  /* for so many of them a millisecond later */
 #define STATS_MS 10000	  /* counts reach the ledger so often */
 #define RETAIN_MS 60000	  /* nothing was due: look again */
 #define FORGET_MS 3600000 /* the walk over the history is at its end: begin again */
@@ -45,11 +47,26 @@ static struct loop_timer *stats_timer;
 static unsigned n_stats_items;
 static bool stopped;
 
+/* A row for each state, in the order of enum gauges_state: count, ages, due, due_since. */
 static int64_t
-upkeep_counts_row(const struct batch_row *row)
+upkeep_counts_row(const struct batch_row *rows)
 {
-	stats_set_open_counts(batch_int8(row, 0), batch_int8(row, 1), batch_int8(row, 2));
-	return COUNTS_MS;
+	struct gauges_open open = {.at_us = loop_unix_us()};
+	int64_t total = 0, since_us;
+
+	for (int s = 0; s < rows->n_rows && s < GAUGES_STATES; s++) {
+		struct batch_row row = {.result = rows->result, .row = s, .n_rows = rows->n_rows};
+
+		total += open.n[s] = batch_int8(&row, 0);
+		for (int age = 0; age < GAUGES_AGES; age++)
+			open.by_age[s][age] = batch_int8(&row, 1 + age);
+		open.n_due += batch_int8(&row, 1 + GAUGES_AGES);
+		since_us = batch_instant(&row, 2 + GAUGES_AGES);
+		if (since_us && (!open.due_since_us || since_us < open.due_since_us))
+			open.due_since_us = since_us;
+	}
+	gauges_set_open(&open);
+	return COUNTS_MS + total / COUNTS_A_MS;
 }
 
 static void
@@ -84,7 +101,8 @@ upkeep_forget_row(const struct batch_row *row)
 
 static struct upkeep_job jobs[] = {
     {.statement = {.name = "open_counts",
-	 .sql = "select pending, unknown, escalated from effect.open_counts()",
+	 .sql = "select n, n_1m, n_15m, n_1h, n_1d, n_older, due, due_since "
+		"from effect.open_counts()",
 	 .kind = BATCH_READ,
 	 .within_column = -1,
 	 .resent_column = -1,
@@ -125,7 +143,7 @@ upkeep_job_done(struct batch_item *item, int err, const struct batch_row *row)
 	job->asked = false;
 	if (stopped)
 		return;
-	if (err == 0 && row->n_rows == 1)
+	if (err == 0 && row->n_rows > 0)
 		next_ms = job->row(row);
 	loop_timer_set(job->timer, next_ms);
 }

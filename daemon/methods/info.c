@@ -5,11 +5,13 @@
 #include "methods.h"
 
 #include "access.h"
+#include "batch.h"
 #include "breaker.h"
 #include "call.h"
+#include "gauges.h"
 #include "loop.h"
 #include "pgpool.h"
-#include "stats.h"
+#include "waiting.h"
 
 static void
 add_database(struct buf *out, const struct pgpool_status *status)
@@ -43,15 +45,64 @@ add_limits(struct buf *out, const struct config *config)
 static void
 add_open(struct buf *out)
 {
-	int64_t pending, unknown, escalated;
+	const struct gauges_open *open = gauges_open();
 
-	if (!stats_open_counts(&pending, &unknown, &escalated))
+	if (!open)
 		return;
 	buf_json_member(out, "open");
 	buf_add_char(out, '{');
-	buf_json_member_int(out, "pending", pending);
-	buf_json_member_int(out, "unknown", unknown);
-	buf_json_member_int(out, "escalated", escalated);
+	for (int s = 0; s < GAUGES_STATES; s++)
+		buf_json_member_int(out, gauges_state_name(s), open->n[s]);
+	buf_json_member(out, "by_age");
+	buf_add_char(out, '{');
+	for (int s = 0; s < GAUGES_STATES; s++) {
+		buf_json_member(out, gauges_state_name(s));
+		for (int age = 0; age < GAUGES_AGES; age++)
+			buf_printf(out, "%s%lld", age ? "," : "[", (long long)open->by_age[s][age]);
+		buf_add_char(out, ']');
+	}
+	buf_add_char(out, '}');
+	buf_json_member_int(out, "due", open->n_due);
+	if (open->due_since_us)
+		buf_json_member_instant(out, "due_since", open->due_since_us);
+	buf_json_member_instant(out, "at", open->at_us);
+	buf_add_char(out, '}');
+}
+
+/* Of this daemon; absent until the first one was answered or failed. */
+static void
+add_sweeper(struct buf *out)
+{
+	const struct gauges_sweep *sweep = gauges_sweep();
+
+	if (!sweep->at_us && !sweep->failed_at_us)
+		return;
+	buf_json_member(out, "sweeper");
+	buf_add_char(out, '{');
+	if (sweep->at_us) {
+		buf_json_member_instant(out, "at", sweep->at_us);
+		buf_json_member_int(out, "took_ms", sweep->took_ms);
+		buf_json_member_int(out, "rows", sweep->n_rows);
+		buf_json_member_bool(out, "full", sweep->full);
+	}
+	if (sweep->failed_at_us)
+		buf_json_member_instant(out, "failed_at", sweep->failed_at_us);
+	buf_add_char(out, '}');
+}
+
+static void
+add_queues(struct buf *out)
+{
+	unsigned connections, requests;
+
+	gauges_clients(&connections, &requests);
+	buf_json_member(out, "queues");
+	buf_add_char(out, '{');
+	buf_json_member_int(out, "connections", connections);
+	buf_json_member_int(out, "requests", requests);
+	buf_json_member_int(out, "waiting", waiting_n());
+	buf_json_member_int(out, "queued", batch_queued());
+	buf_json_member_int(out, "in_flight", batch_in_flight());
 	buf_add_char(out, '}');
 }
 
@@ -87,6 +138,8 @@ info_call(struct request *r)
 	add_database(&line, status);
 	add_limits(&line, call_config());
 	add_open(&line);
+	add_sweeper(&line);
+	add_queues(&line);
 	add_probes(&line);
 	buf_json_member(&line, "peer");
 	access_peer_json(r->peer, &line);

@@ -202,7 +202,7 @@ def status():
             'peer': {'uid': 1, 'gid': 2, 'pid': 3, 'namespaces': [{'name': 'default', 'roles': ['wrapper', 'operator']}]}}
     out = Peer(info).ctl('status')
     is_(out.returncode, 69, 'status is 69 while the ledger is down')
-    for pattern in ['up 1 h 2 min, not ready', 'ledger +down since 2026', 'error +connection refused', 'pending 1, unknown 2, escalated 3',
+    for pattern in ['up 1 h 2 min, not ready', 'ledger +down since 2026', 'error +connection refused', 'pending +1\n', 'unknown +2\n', 'escalated +3\n',
                     'rights +default: wrapper operator', 'max_line 1048576']:
         like(out.stdout, pattern, f'status says {pattern}')
     is_(Peer({**info, 'ready': True}).ctl('status').returncode, 0, 'and 0 when all is well')

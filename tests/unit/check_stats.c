@@ -106,18 +106,6 @@ START_TEST(names_without_end_cost_bounded_memory)
 }
 END_TEST
 
-START_TEST(open_counts_are_unknown_until_told)
-{
-	int64_t a = -1, b = -1, c = -1;
-
-	ck_assert(!stats_open_counts(&a, &b, &c));
-	ck_assert_int_eq(a, -1);
-	stats_set_open_counts(1, 2, 3);
-	ck_assert(stats_open_counts(&a, &b, &c));
-	ck_assert(a == 1 && b == 2 && c == 3);
-}
-END_TEST
-
 int
 main(void)
 {
@@ -127,6 +115,5 @@ main(void)
 	tcase_add_test(tc, names_do_not_run_into_each_other);
 	tcase_add_test(tc, what_could_not_be_stored_is_counted_again);
 	tcase_add_test(tc, names_without_end_cost_bounded_memory);
-	tcase_add_test(tc, open_counts_are_unknown_until_told);
 	return tap_run("stats", tc);
 }

@@ -39,9 +39,9 @@ select effect_test.begin('[{"key": "p"}, {"key": "u"}]') \gset
 select effect_test.advance('60 s') \gset
 select is((select answer from effect.peek(array[effect.id('default', 'probed', 'p')])), 'lapsed',
   'peek: a lease that ran out, before the sweep');
-select is((select to_jsonb(c) from effect.open_counts() c), '{"pending": 2, "unknown": 0, "escalated": 0}', 'open_counts');
+select is((select jsonb_object_agg(c.state, c.n) from effect.open_counts() c), '{"pending": 2, "unknown": 0, "escalated": 0}', 'open_counts');
 select effect_test.sweep(100, 0) \gset
-select is((select to_jsonb(c) from effect.open_counts() c), '{"pending": 0, "unknown": 2, "escalated": 0}',
+select is((select jsonb_object_agg(c.state, c.n) from effect.open_counts() c), '{"pending": 0, "unknown": 2, "escalated": 0}',
   'open_counts after the sweep');
 select * from finish();
 rollback;
