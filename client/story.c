@@ -317,6 +317,7 @@ static const struct {
     {"not_told", "nobody had been told of the grant, so it was given back"},
     {"expired", "its key was forgotten, and claimed anew"},
     {"duplicate", "another effect has its business key"},
+    {"reconcile", "the provider's books say otherwise"},
     {"refused", "no"},
 };
 

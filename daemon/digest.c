@@ -176,14 +176,39 @@ hash_three(
 	return first;
 }
 
+static void
+make_version_8(struct uuid *id)
+{
+	id->b[6] = (id->b[6] & 0x0f) | 0x80;
+	id->b[8] = (id->b[8] & 0x3f) | 0x80;
+}
+
 struct uuid
 digest_effect_id(const char *ns, size_t ns_len, const char *tool, size_t tool_len, const char *key,
     size_t key_len)
 {
 	struct uuid id = hash_three(ns, ns_len, tool, tool_len, key, key_len);
 
-	id.b[6] = (id.b[6] & 0x0f) | 0x80;
-	id.b[8] = (id.b[8] & 0x3f) | 0x80;
+	make_version_8(&id);
+	return id;
+}
+
+/* Four parts: an effect's id has three. */
+struct uuid
+digest_reference(const char *ns, const char *tool, const char *reference)
+{
+	static const char word[] = "reconcile";
+	uint8_t hash[SHA256_BYTES];
+	struct uuid id;
+
+	hash_start();
+	hash_add_part(ns, strlen(ns));
+	hash_add_part(tool, strlen(tool));
+	hash_add_part(word, sizeof word - 1);
+	hash_add_part(reference, strlen(reference));
+	hash_end(hash);
+	memcpy(id.b, hash, sizeof(id.b));
+	make_version_8(&id);
 	return id;
 }
 

@@ -35,6 +35,9 @@ struct uuid digest_effect_id(const char *ns, size_t ns_len, const char *tool, si
     const char *key, size_t key_len);
 /* First 16 bytes of SHA-256 over the length-prefixed parts: what twins by business key share. */
 struct uuid digest_business(const char *ns, const char *tool, const char *text, size_t len);
+/* What stands for something at the provider of which there is no effect: a UUID version 8 that is
+ * no effect's. */
+struct uuid digest_reference(const char *ns, const char *tool, const char *reference);
 /* First 16 bytes of SHA-256 over canonical args: no UUID, but as long as one. */
 struct uuid digest_fingerprint(const void *canonical, size_t len);
 /*

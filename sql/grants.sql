@@ -6,6 +6,7 @@ revoke all on all functions in schema effect from public, effect_daemon, effect_
 grant usage on schema effect to effect_daemon, effect_report;
 grant execute on function
   effect.begin, effect.begin_guarded, effect.complete, effect.release, effect.unknown, effect.extend, effect.resolve,
+  effect.scan, effect.incident,
   effect.get, effect.list, effect.incidents, effect.peek, effect.policy_of, effect.sweep, effect.probe_now,
   effect.probe_look, effect.would, effect.verdict, effect.notified, effect.retain, effect.forget_events, effect.open_counts, effect.stat_add, effect.report,
   effect.execute_failed, effect.register_tools, effect.check_invariants, effect.now

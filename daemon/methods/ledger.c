@@ -276,3 +276,29 @@ const struct batch_statement ledger_report = {
     .timeout_ms = REPORT_STATEMENT_MS,
     .single = true,
 };
+
+const struct batch_statement ledger_scan = {
+    .name = "scan",
+    .sql =
+	"select 1 as ord, 'ok'::text as answer, effect, key, state, outcome, attempt, claimed_at, "
+	"done_at, lease_until, business, kept from effect.scan($1, $2, $3, $4, $5, $6, $7, $8)",
+    .kind = BATCH_SLOW,
+    .n_columns = 8,
+    .columns = {PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TIMESTAMPTZ, PGTYPE_TIMESTAMPTZ,
+	PGTYPE_UUID, PGTYPE_INT4, PGTYPE_BOOL},
+    .within_column = -1,
+    .resent_column = -1,
+    .timeout_ms = LIST_STATEMENT_MS,
+    .single = true,
+};
+
+const struct batch_statement ledger_incident = {
+    .name = "incident",
+    .sql = "select ord, answer, already from effect.incident($1, $2, $3, $4, $5, $6, $7, $8)",
+    .kind = BATCH_WRITE,
+    .n_columns = 8,
+    .columns = {PGTYPE_UUID, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT,
+	PGTYPE_TEXT, PGTYPE_TEXT},
+    .within_column = -1,
+    .resent_column = -1,
+};

@@ -300,4 +300,43 @@ enum ledger_report_param {
 enum ledger_report_column { REPORT_BODY = LEDGER_REST };
 extern const struct batch_statement ledger_report;
 
+enum ledger_scan_param {
+	SCAN_P_SCOPE,
+	SCAN_P_NAMESPACE,
+	SCAN_P_TOOL,
+	SCAN_P_FROM,
+	SCAN_P_TO,
+	SCAN_P_AFTER,
+	SCAN_P_LIMIT,
+	SCAN_P_KEPT
+};
+/* Of the last row, whose state is `end`: the cursor, `remembers_from`, `at`, `installed_at` stand
+ * in effect, lease_until, done_at, claimed_at. */
+enum ledger_scan_column {
+	SCAN_EFFECT = LEDGER_REST,
+	SCAN_KEY,
+	SCAN_STATE,
+	SCAN_OUTCOME,
+	SCAN_ATTEMPT,
+	SCAN_CLAIMED_AT,
+	SCAN_DONE_AT,
+	SCAN_LEASE_UNTIL,
+	SCAN_BUSINESS,
+	SCAN_KEPT
+};
+extern const struct batch_statement ledger_scan;
+
+enum ledger_incident_param {
+	INCIDENT_P_ID,
+	INCIDENT_P_SCOPE,
+	INCIDENT_P_NAMESPACE,
+	INCIDENT_P_TOOL,
+	INCIDENT_P_KEY,
+	INCIDENT_P_REASON,
+	INCIDENT_P_EVIDENCE,
+	INCIDENT_P_BY
+};
+enum ledger_incident_answer { INCIDENT_ALREADY = LEDGER_REST };
+extern const struct batch_statement ledger_incident;
+
 #endif

@@ -21,3 +21,8 @@ as $$ select pg_catalog.uuid_hash_extended(p_business, 4) $$;
 create or replace function effect.lock_of_here(p_id uuid) returns bigint
 language sql immutable parallel safe
 as $$ select pg_catalog.uuid_hash_extended(p_id, 5) $$;
+
+-- Held by whoever notes what reconciling found about an effect, so that one finding is noted once.
+create or replace function effect.lock_of_incident(p_id uuid) returns bigint
+language sql immutable parallel safe
+as $$ select pg_catalog.uuid_hash_extended(p_id, 6) $$;

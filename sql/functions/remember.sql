@@ -10,10 +10,16 @@ as $$
 begin
   insert into effect.past (id, business, policy, claimed_at, done_at, forgotten_at, due_at)
   select l.id, l.business, l.policy, l.claimed_at, l.done_at, p_now,
-    p_now + (select greatest(interval '7 days', least(interval '90 days', effect.ms(t.keep_key_ms)))
-      from effect.tool t where t.version = l.policy)
+    p_now + (select effect.past_for(t.keep_key_ms) from effect.tool t where t.version = l.policy)
   from effect.ledger l
   where l.id = any (p_id) and l.state = 'done' and l.outcome = 'succeeded' and effect.forgotten(l.state, l.keep_until, p_now)
   on conflict do nothing;
 end
+$$;
+
+-- How long that is, by the policy's keep_key.
+create or replace function effect.past_for(p_keep_key_ms bigint) returns interval
+language sql immutable parallel safe
+as $$
+  select greatest(interval '7 days', least(interval '90 days', effect.ms(p_keep_key_ms)))
 $$;

@@ -11,14 +11,15 @@ from talk import *
 
 ROLES = {
     'wrapper': 'begin complete release unknown extend key get list tools info',
-    'observer': 'get list tools info report',
-    'operator': 'get list tools info report resolve probe',
+    'observer': 'get list tools info report scan',
+    'operator': 'get list tools info report scan resolve probe incident',
 }
 ID = '11111111-1111-4111-8111-111111111111'
 CALLS = {
     'begin': {'tool': 't', 'key': 'matrix'}, 'key': {'tool': 't', 'key': 'matrix'}, 'complete': {'effect': ID, 'token': ID},
     'release': {'effect': ID, 'token': ID}, 'unknown': {'effect': ID, 'token': ID}, 'extend': {'effect': ID, 'token': ID},
     'get': {'effect': ID}, 'list': {}, 'tools': {}, 'info': {}, 'probe': {'effect': ID}, 'report': {'name': 'summary'},
+    'scan': {'tool': 't'}, 'incident': {'effect': ID, 'reason': 'x'},
     'resolve': {'effect': ID, 'verdict': 'landed', 'reason': 'x', 'attempt': 1, 'state': 'unknown'},
 }
 TOOLS = [{'name': 't', 'escalate_after': '1h'}, {'name': 'only_a', 'namespace': 'a'}, {'name': 't', 'namespace': 'b', 'lease': '7s', 'escalate_after': '1h'}]

@@ -24,12 +24,14 @@ METHODS = {
                 'effect verdict reason attempt state result evidence'),
     'probe': ({'effect': ID}, 'effect tool apply'),
     'report': ({'name': 'summary'}, 'name namespace tool from to limit within_ms keys_min'),
+    'scan': ({'tool': 't'}, 'tool namespace from to limit cursor kept'),
+    'incident': ({'effect': ID, 'reason': 'r'}, 'effect tool namespace reference reason evidence'),
     'tools': ({}, ''),
     'info': ({}, ''),
 }
 REQUIRED = {'begin': 'tool', 'key': 'tool', 'execute': 'tool', 'complete': 'effect token', 'release': 'effect token', 'unknown': 'effect token',
             'extend': 'effect token', 'resolve': 'effect verdict reason attempt state', 'get': 'effect', 'probe': 'effect',
-            'report': 'name'}
+            'report': 'name', 'scan': 'tool', 'incident': 'effect reason'}
 MAX = 10 ** 30
 LAST_YEAR = datetime.date.today().year - 1
 # type of a member: (what is taken, what is refused)
@@ -84,6 +86,9 @@ TYPES = {
     ('report', 'to'): (['2026-01-31T23:59:59Z', '9999-12-31T23:59:59Z'], ['', 'now', '2026-13-01T00:00:00Z', '2026-00-01T00:00:00Z', '2026-01-00T00:00:00Z', 1, None]),
     ('report', 'within_ms'): ([], integers(1, 3650 * 86400000)[1] + [1000]), ('report', 'keys_min'): ([], integers(2, 1000)[1] + [2]),
     ('report', 'tool'): (['a', 'nobody'], ['', 'a' * 129, 'a\n', 1, None]),
+    ('scan', 'limit'): integers(1, 1000), ('scan', 'cursor'): IDS, ('scan', 'kept'): ([True, False], [0, 1, 'true', None, [], {}]),
+    ('scan', 'from'): (['2026-01-31T23:59:59Z'], ['', 'now', '2026-01-01', 1, None]), ('scan', 'to'): (['2026-01-31T23:59:59Z'], ['', 'now', 1, None]),
+    ('incident', 'effect'): IDS, ('incident', 'reason'): EVIDENCE, ('incident', 'evidence'): EVIDENCE,
     ('probe', 'effect'): IDS, ('probe', 'apply'): ([True, False], [0, 1, 'true', None, [], {}]),
     ('probe', 'tool'): (['a', 'a' * 128], ['', 'a' * 129, 'a\n', 1, None]),
 }
