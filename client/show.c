@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
 static bool utf8 = true;
 
@@ -26,6 +27,12 @@ void
 show_set_utf8(bool is_utf8)
 {
 	utf8 = is_utf8;
+}
+
+bool
+show_is_utf8(void)
+{
+	return utf8;
 }
 
 /* The length of the UTF-8 sequence at text[0, len), its code point in *ret; 0 if there is none. */
@@ -217,6 +224,23 @@ listed(const char *name, const char *const *names)
 		if (!strcmp(name, *names))
 			return true;
 	return false;
+}
+
+size_t
+show_width(const char *text, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)text, *end = p + len;
+	size_t width = 0, n;
+	uint32_t c;
+	int wide;
+
+	for (; p < end; p += n) {
+		n = decode(p, (size_t)(end - p), &c);
+		wide = n ? wcwidth((wchar_t)c) : 1;
+		width += wide < 0 ? 1 : (size_t)wide;
+		n = n ? n : 1;
+	}
+	return width;
 }
 
 void

@@ -27,10 +27,13 @@ void show_shell(struct buf *out, const char *text);
 /* The same as show_text() for raw JSON, which stays the same JSON value: \u escapes within strings,
  * blanks for white space between tokens. */
 void show_json(struct buf *out, const char *raw, size_t len);
-/* Only for the tests: is the terminal's character set UTF-8? If not, all but ASCII is escaped.
- * Found out by show_init() (the locale's). */
+/* Is the character set UTF-8? If not, all but ASCII is escaped. Found out by show_init() (the
+ * locale's); set by the tests, and for a document that names its own. */
 void show_init(void);
 void show_set_utf8(bool utf8);
+bool show_is_utf8(void);
+/* How many columns of a terminal an escaped text takes. */
+size_t show_width(const char *text, size_t len);
 
 /* `name: value` lines of an object's members but those in `skip` (NULL-terminated names); objects
  * in an array stand below, one a line. */

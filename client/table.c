@@ -8,15 +8,18 @@
 #include "alloc.h"
 #include "buf.h"
 #include "show.h"
+#include "text.h"
 
 #include <assert.h>
 #include <libsmartcols.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#define COLUMNS_MAX 16
+#define COLUMNS_MAX 64
+#define TERMINAL_MAX 10000
 
 struct table {
 	struct libscols_table *scols;
@@ -32,6 +35,19 @@ sure(int rc)
 		fprintf(stderr, "effectctl: out of memory\n");
 		exit(CTL_BUG);
 	}
+}
+
+size_t
+table_terminal(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	int64_t n;
+
+	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+	    size.ws_col > 0)
+		return size.ws_col;
+	return columns && text_int(columns, 1, TERMINAL_MAX, &n) ? (size_t)n : 0;
 }
 
 struct table *

@@ -20,6 +20,9 @@ struct table_column {
 	size_t terminal_min; /* left out on a narrower terminal; 0 = always there */
 };
 
+/* How many columns standard output has: the terminal's, else $COLUMNS, else 0, which is any. */
+size_t table_terminal(void);
+
 /* columns[0, n) is copied. */
 struct table *table_new(const struct table_column *columns, size_t n);
 /* Starts a row; its cells are empty until set. */
