@@ -8,6 +8,7 @@
 #include "alloc.h"
 #include "log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #define ENTRIES_MAX 8192
 #define BUCKETS 4096
 #define MINUTE_S 60
+#define DECISION_BYTES 32
 
 static LIST_HEAD(, stats_entry) buckets[BUCKETS]; /* by name; of one name the newest minute first */
 static TAILQ_HEAD(, stats_entry) entries = TAILQ_HEAD_INITIALIZER(entries); /* oldest first */
@@ -109,6 +111,19 @@ stats_count(const char *ns, const char *tool, const char *decision, int64_t ms)
 	}
 	e->n++;
 	e->ms_log2[place]++;
+}
+
+void
+stats_count_all(const char *ns, const char *tool, const char *counted)
+{
+	char decision[DECISION_BYTES];
+	long long ms;
+	int used;
+
+	while (counted && sscanf(counted, " %31[a-z_]:%lld%n", decision, &ms, &used) == 2) {
+		stats_count(ns, tool, decision, ms);
+		counted += used;
+	}
 }
 
 struct stats_entry *

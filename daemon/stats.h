@@ -15,6 +15,9 @@
 
 /* One decision taken `ms` milliseconds after its line was read. Strings are copied. */
 void stats_count(const char *ns, const char *tool, const char *decision, int64_t ms);
+/* What the ledger says is to be counted, as it stands in the column `counted` of its answers:
+ * "completed:1234 late:1234", milliseconds by its clock. NULL is nothing. */
+void stats_count_all(const char *ns, const char *tool, const char *counted);
 
 struct stats_entry {
 	LIST_ENTRY(stats_entry) hash_link;

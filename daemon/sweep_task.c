@@ -20,6 +20,7 @@
 #include "notify.h"
 #include "probe.h"
 #include "result.h"
+#include "stats.h"
 #include "waiting.h"
 
 #include <assert.h>
@@ -56,6 +57,7 @@ struct task {
 	struct notify *notify;
 	struct notify_to to; /* notices; what it points to is a config's, which lives on */
 	int64_t queued_ms;
+	int64_t started_ms, took_ms; /* of the probe */
 	/* what is told: */
 	enum probe_verdict verdict;
 	const char *no_verdict; /* why nobody was asked, in the ledger's word; NULL = verdict */
@@ -76,12 +78,13 @@ enum verdict_column {
 	VERDICT_COUNTS,
 	VERDICT_ABSENT_N,
 	VERDICT_ABSENT_NEEDED,
-	VERDICT_WHY
+	VERDICT_WHY,
+	VERDICT_COUNTED
 };
 
 static const struct batch_statement verdict_statement = {
     .name = "verdict",
-    .sql = "select ord, answer, state, outcome, counts, absent_n, absent_needed, why "
+    .sql = "select ord, answer, state, outcome, counts, absent_n, absent_needed, why, counted "
 	   "from effect.verdict($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     .kind = BATCH_WRITE,
     .n_columns = 9,
@@ -235,6 +238,20 @@ task_answer(struct task *t, int err, const struct batch_row *row)
 	asker->told(asker, &word);
 }
 
+/* The word of a probe that was asked, and what the ledger made of it. */
+static void
+task_count(const struct task *t, const struct batch_row *row)
+{
+	static const char *const names[] = {[PROBE_LANDED] = "probe_landed",
+	    [PROBE_FAILED] = "probe_failed",
+	    [PROBE_ABSENT] = "probe_absent",
+	    [PROBE_INCONCLUSIVE] = "probe_inconclusive"};
+
+	if (!t->no_verdict)
+		stats_count(t->ns, t->tool, names[t->verdict], t->took_ms);
+	stats_count_all(t->ns, t->tool, batch_text(row, VERDICT_COUNTED, NULL));
+}
+
 static void
 task_told_cb(struct batch_item *item, int err, const struct batch_row *row)
 {
@@ -242,6 +259,8 @@ task_told_cb(struct batch_item *item, int err, const struct batch_row *row)
 	bool probe = t->kind == TASK_PROBE;
 	const char *what = probe ? verdict_word(t) : t->taken ? "yes" : "no";
 
+	if (err == 0 && probe)
+		task_count(t, row);
 	if (err == 0 && t->no_verdict == unasked) {
 		/* no news to anybody, and there may be thousands: neither a line nor a wake-up */
 	} else if (err == 0) {
@@ -385,6 +404,7 @@ task_probe_cb(void *arg, const struct probe_answer *answer)
 	struct task *t = arg;
 
 	t->probe = NULL;
+	t->took_ms = loop_now_ms() - t->started_ms;
 	task_asked(t, answer);
 	t->verdict = answer->verdict;
 	t->reason = answer->reason ? xstrdup(answer->reason) : NULL;
@@ -417,6 +437,7 @@ task_ask(struct task *t, const char *kept)
 	char *why = NULL;
 
 	breaker_start(&t->asked, t->policy);
+	t->started_ms = loop_now_ms();
 	t->probe = probe_start(&ask, task_probe_cb, t, &why);
 	if (t->probe) {
 		fault_point("probe.started");

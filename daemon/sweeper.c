@@ -18,6 +18,7 @@
 #include "log.h"
 #include "loop.h"
 #include "notify.h"
+#include "stats.h"
 #include "sweep_task.h"
 #include "waiting.h"
 
@@ -43,7 +44,8 @@ enum sweep_column {
 	SWEEP_CLAIMED_AT,
 	SWEEP_SINCE,
 	SWEEP_KEPT,
-	SWEEP_REASON
+	SWEEP_REASON,
+	SWEEP_COUNTED
 };
 
 enum sweep_param {
@@ -64,7 +66,7 @@ static const struct batch_statement sweep_statement = {
     .name = "sweep",
     .sql = "select task, effect, namespace, tool, key, attempt, policy, probe_no, "
 	   "probe_timeout_ms, notice_no, "
-	   "claimed_at, since, kept, reason "
+	   "claimed_at, since, kept, reason, counted "
 	   "from effect.sweep($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     .kind = BATCH_WRITE,
     .n_columns = SWEEP_P_N,
@@ -156,6 +158,7 @@ sweeper_order(const struct batch_row *row)
 
 	if (!batch_uuid(row, SWEEP_EFFECT, &order.effect))
 		return;
+	stats_count_all(order.ns, order.tool, batch_text(row, SWEEP_COUNTED, NULL));
 	order.since_us =
 	    batch_null(row, SWEEP_SINCE) ? order.claimed_at_us : batch_instant(row, SWEEP_SINCE);
 	if (strcmp(task, "probe") == 0) {

@@ -377,6 +377,8 @@ begin_row(struct call *c, const struct batch_row *row)
 		return;
 	}
 	b->counted = true;
+	if (!call_answer_is(row, "replay")) /* that is counted when it is told */
+		stats_count_all(b->id.ns, b->p.who.tool, batch_text(row, BEGIN_COUNTED, NULL));
 	if (call_answer_is(row, "run")) {
 		row_run(b, row);
 		return;

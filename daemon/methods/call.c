@@ -11,6 +11,7 @@
 #include "alloc.h"
 #include "loop.h"
 #include "rpc.h"
+#include "stats.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -297,6 +298,13 @@ call_unavailable(struct call *c, const bool *kept)
 		data.kept = *kept;
 	}
 	call_error(c, ERR_UNAVAILABLE, &data);
+}
+
+void
+call_count(const struct batch_row *row, int column)
+{
+	stats_count_all(batch_text(row, column, NULL), batch_text(row, column + 1, NULL),
+	    batch_text(row, column + 2, NULL));
 }
 
 bool

@@ -100,6 +100,8 @@ void call_unavailable(struct call *c, const bool *kept);
  */
 bool call_error_row(
     struct call *c, const struct batch_row *row, int state_column, int attempt_column);
+/* Counts what the row says is to be counted; from `column` on stand namespace, tool, counted. */
+void call_count(const struct batch_row *row, int column);
 /* Is the row's answer this word? */
 bool call_answer_is(const struct batch_row *row, const char *word);
 /* An answer that the signature does not know: our bug, or a newer schema. Logged, told as

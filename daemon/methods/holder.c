@@ -73,11 +73,10 @@ holder_row(struct call *c, const struct batch_row *row)
 {
 	struct holder *h = (struct holder *)c;
 
+	call_count(row, HOLDER_NAMESPACE);
 	if (call_answer_is(row, "ok")) {
 		if (c->r)
 			holder_reply(h, row);
-		if (h->method->count)
-			h->method->count(row);
 		if (h->method->settles)
 			grant_forget(&h->effect, &h->token);
 		else if (!holder_is_pending(row))

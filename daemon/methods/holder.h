@@ -16,7 +16,6 @@ struct holder_method {
 	bool wakes;	 /* the effect changes: who waits for it asks again */
 	bool makes_due;	 /* the sweeper has something to do */
 	void (*value)(struct buf *out, const struct batch_row *row); /* adds the last member */
-	void (*count)(const struct batch_row *row);		     /* may be NULL */
 };
 
 void holder_call(struct request *r, const struct holder_method *m);

@@ -27,7 +27,7 @@ fill_release(struct pgvalue *scalars, int64_t db_now_us)
 #define BEGIN_COLUMNS                                                                            \
 	"ord, answer, attempt, token, lease_until, lease_ms, protected_until, on_error, state, " \
 	"claimed_at, since, next_probe_at, owner, outcome, decided_by, done_at, result, "        \
-	"result_state, result_bytes, result_sha256, kept, budget, budget_max"
+	"result_state, result_bytes, result_sha256, kept, budget, budget_max, counted"
 /* The arrays that both begins take first. */
 #define BEGIN_TYPES                                                                                \
 	PGTYPE_UUID, PGTYPE_INT8, PGTYPE_TEXT, PGTYPE_UUID, PGTYPE_UUID, PGTYPE_UUID, PGTYPE_INT4, \
@@ -115,7 +115,7 @@ const struct batch_statement ledger_register_tools = {
 const struct batch_statement ledger_complete = {
     .name = "complete",
     .sql = "select ord, answer, shape, state, outcome, already, attempt, next_probe_at, policy, "
-	   "result_secret "
+	   "result_secret, namespace, tool, counted "
 	   "from effect.complete($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     .kind = BATCH_WRITE,
     .n_columns = 9,
@@ -173,7 +173,7 @@ const struct batch_statement ledger_would = {
 
 const struct batch_statement ledger_release = {
     .name = "release",
-    .sql = "select ord, answer, state, attempt, already "
+    .sql = "select ord, answer, state, attempt, already, namespace, tool, counted "
 	   "from effect.release($1, $2, $3, $4, $5, $6)",
     .kind = BATCH_WRITE,
     .n_columns = 5,
@@ -187,8 +187,8 @@ const struct batch_statement ledger_release = {
 
 const struct batch_statement ledger_unknown = {
     .name = "unknown",
-    .sql =
-	"select ord, answer, state, attempt, next_probe_at from effect.unknown($1, $2, $3, $4, $5)",
+    .sql = "select ord, answer, state, attempt, next_probe_at, namespace, tool, counted "
+	   "from effect.unknown($1, $2, $3, $4, $5)",
     .kind = BATCH_WRITE,
     .n_columns = 5,
     .columns = {PGTYPE_UUID, PGTYPE_UUID, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_BOOL},
@@ -198,7 +198,7 @@ const struct batch_statement ledger_unknown = {
 
 const struct batch_statement ledger_extend = {
     .name = "extend",
-    .sql = "select ord, answer, state, attempt, lease_until, namespace, tool "
+    .sql = "select ord, answer, state, attempt, lease_until, namespace, tool, counted "
 	   "from effect.extend($1, $2, $3, $4)",
     .kind = BATCH_WRITE,
     .n_columns = 4,
@@ -209,7 +209,7 @@ const struct batch_statement ledger_extend = {
 
 const struct batch_statement ledger_resolve = {
     .name = "resolve",
-    .sql = "select ord, answer, state, attempt, policy, result_secret "
+    .sql = "select ord, answer, state, attempt, policy, result_secret, namespace, tool, counted "
 	   "from effect.resolve($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     .kind = BATCH_WRITE,
     .n_columns = 13,

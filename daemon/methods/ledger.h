@@ -54,6 +54,7 @@ enum ledger_begin_column {
 	BEGIN_KEPT,
 	BEGIN_BUDGET,
 	BEGIN_BUDGET_MAX,
+	BEGIN_COUNTED, /* names and milliseconds, for stats_count_all(), as in all that follow */
 	/* begin_guarded alone; null in begin: */
 	BEGIN_TWIN,
 	BEGIN_TWIN_KEY,
@@ -127,7 +128,10 @@ enum ledger_complete_column {
 	COMPLETE_ATTEMPT,
 	COMPLETE_NEXT_PROBE_AT,
 	COMPLETE_POLICY,
-	COMPLETE_RESULT_SECRET
+	COMPLETE_RESULT_SECRET,
+	COMPLETE_NAMESPACE, /* whose tool it is, and what is to be counted of it: call_count() */
+	COMPLETE_TOOL,
+	COMPLETE_COUNTED
 };
 extern const struct batch_statement ledger_complete;
 
@@ -186,8 +190,9 @@ enum ledger_holder_column {
 	HOLDER_STATE = LEDGER_REST,
 	HOLDER_ATTEMPT,
 	HOLDER_VALUE,	  /* release: already; unknown: next_probe_at; extend: lease_until */
-	EXTEND_NAMESPACE, /* of one that hold_max cut short, as is its tool */
-	EXTEND_TOOL
+	HOLDER_NAMESPACE, /* and its tool, and what is to be counted, as in complete */
+	HOLDER_TOOL,
+	HOLDER_COUNTED
 };
 extern const struct batch_statement ledger_release, ledger_unknown, ledger_extend;
 
@@ -210,7 +215,10 @@ enum ledger_resolve_column {
 	RESOLVE_STATE = LEDGER_REST,
 	RESOLVE_ATTEMPT,
 	RESOLVE_POLICY,
-	RESOLVE_RESULT_SECRET
+	RESOLVE_RESULT_SECRET,
+	RESOLVE_NAMESPACE, /* as in complete */
+	RESOLVE_TOOL,
+	RESOLVE_COUNTED
 };
 extern const struct batch_statement ledger_resolve;
 

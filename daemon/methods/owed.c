@@ -33,8 +33,9 @@ owed_done_cb(struct batch_item *item, int err, const struct batch_row *row)
 {
 	struct owed *o = (struct owed *)(void *)((char *)item - offsetof(struct owed, item));
 
-	(void)row;
 	assert(n_owed > 0);
+	if (!err)
+		call_count(row, HOLDER_NAMESPACE);
 	n_owed--;
 	if (err)
 		log_warn("ledger",

@@ -20,7 +20,7 @@ returns table (
   ord integer, answer text, attempt integer, token uuid, lease_until timestamptz, lease_ms bigint,
   protected_until timestamptz, on_error text, state text, claimed_at timestamptz, since timestamptz,
   next_probe_at timestamptz, owner text, outcome text, decided_by text, done_at timestamptz, result text,
-  result_state text, result_bytes bigint, result_sha256 bytea, kept text, budget text, budget_max integer)
+  result_state text, result_bytes bigint, result_sha256 bytea, kept text, budget text, budget_max integer, counted text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -92,7 +92,7 @@ begin
   lease_ms := null;
   on_error := null;
   for ord, answer, attempt, protected_until, state, claimed_at, lease_until, owner, outcome, decided_by, done_at,
-      result, result_state, result_bytes, result_sha256 in
+      result, result_state, result_bytes, result_sha256, counted in
     select u.ord::integer,
       case
         when u.resent or l.id is null or effect.forgotten(l.state, l.keep_until, v_now)
@@ -101,7 +101,8 @@ begin
         when l.state = 'pending' and l.lease_until > v_now then 'busy'
       end,
       l.attempt, l.keep_until, l.state::text, l.claimed_at, l.lease_until, l.owner, l.outcome::text, l.decided_by::text,
-      l.done_at, l.result, effect.result_now(l.result_state, l.due_at, v_now), l.result_bytes, l.result_sha256
+      l.done_at, l.result, effect.result_now(l.result_state, l.due_at, v_now), l.result_bytes, l.result_sha256,
+      effect.counted('replay_age', l.done_at, v_now)
     from unnest(p_id, p_fingerprint, p_request, p_resent)
         with ordinality as u(id, fingerprint, request, resent, ord)
       left join effect.ledger l on l.id = u.id
@@ -113,6 +114,7 @@ begin
     else
       if result_state = 'expired' then
         result := null;
+        counted := counted || effect.counted(' expired', done_at, v_now);
       end if;
       return next;
     end if;
@@ -121,7 +123,7 @@ begin
   foreach v_i in array v_rest loop
     return query select v_i, o.answer, o.attempt, o.token, o.lease_until, o.lease_ms, o.protected_until, o.on_error, o.state,
       o.claimed_at, o.since, o.next_probe_at, o.owner, o.outcome, o.decided_by, o.done_at, o.result, o.result_state,
-      o.result_bytes, o.result_sha256, o.kept, o.budget, o.budget_max
+      o.result_bytes, o.result_sha256, o.kept, o.budget, o.budget_max, o.counted
     from effect.begin_one(p_id[v_i], p_policy[v_i], p_key[v_i], p_fingerprint[v_i],
       p_token[v_i], p_request[v_i], p_lease_ms[v_i], p_owner[v_i], p_run[v_i], p_step[v_i], p_turn[v_i], p_kept[v_i],
       p_regrant[v_i], p_asked_at + effect.ms(p_within_ms[v_i]), p_resent[v_i], p_instance, p_boot) o;

@@ -20,7 +20,7 @@ returns table (
   protected_until timestamptz, on_error text, state text, claimed_at timestamptz, since timestamptz,
   next_probe_at timestamptz, owner text, outcome text, decided_by text, done_at timestamptz, result text,
   result_state text, result_bytes bigint, result_sha256 bytea, kept text, budget text, budget_max integer,
-  twin uuid, twin_key text, window_ms bigint)
+  twin uuid, twin_key text, window_ms bigint, counted text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -69,7 +69,7 @@ begin
     v_asked := p_counted[v_i]::integer;
     for ord, answer, attempt, token, lease_until, lease_ms, protected_until, on_error, state, claimed_at, since,
         next_probe_at, owner, outcome, decided_by, done_at, result, result_state, result_bytes, result_sha256, kept, budget,
-        budget_max, twin, twin_key, window_ms, v_granted in
+        budget_max, twin, twin_key, window_ms, counted, v_granted in
       select v_i, o.* from effect.begin_one(p_id[v_i], p_policy[v_i], p_key[v_i], p_fingerprint[v_i], p_token[v_i],
         p_request[v_i], p_lease_ms[v_i], p_owner[v_i], p_run[v_i], p_step[v_i], p_turn[v_i], p_kept[v_i], p_regrant[v_i],
         p_asked_at + effect.ms(p_within_ms[v_i]), p_resent[v_i], p_instance, p_boot, v_turns[v_i], v_asked,

@@ -17,7 +17,7 @@ create or replace function effect.begin_one(
   out since timestamptz, out next_probe_at timestamptz, out owner text, out outcome text, out decided_by text,
   out done_at timestamptz, out result text, out result_state text, out result_bytes bigint, out result_sha256 bytea,
   out kept text, out budget text, out budget_max integer, out twin uuid, out twin_key text, out window_ms bigint,
-  out granted boolean)
+  out counted text, out granted boolean)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -137,11 +137,13 @@ begin
     end if;
     if v_change = 'lapse' then
       perform effect.turn_unknown(v_row, 'lapsed', null);
+      counted := effect.counted('lapsed', v_row.claimed_at, v_now);
       answer := 'unknown';
     elsif v_change = 'regrant' then
       answer := effect.regrant(v_row, v_now, p_instance, p_boot, p_token);
     else
       if v_row.state = 'pending' then
+        counted := effect.counted('lapsed', v_row.claimed_at, v_now);
         v_row := effect.turn_unknown(v_row, 'lapsed', null);
       end if;
       perform effect.grant(v_row, v_change, p_policy, p_fingerprint, p_token, p_request,
@@ -188,6 +190,8 @@ begin
     done_at := v_seen.done_at;
     result_state := effect.result_now(v_seen.result_state, v_seen.due_at, v_now);
     result := case when result_state <> 'expired' then v_seen.result end;
+    counted := effect.counted('replay_age', done_at, v_now)
+      || case when result_state = 'expired' then effect.counted(' expired', done_at, v_now) else '' end;
     result_bytes := v_seen.result_bytes;
     result_sha256 := v_seen.result_sha256;
   end if;

@@ -7,7 +7,7 @@ create or replace function effect.complete(
   p_id uuid[], p_token uuid[], p_scope text[], p_policy bigint[], p_outcome text[], p_result text[],
   p_result_bytes bigint[], p_result_sha256 bytea[], p_redacted boolean[])
 returns table (ord integer, answer text, shape text, state text, outcome text, already boolean, attempt integer,
-  next_probe_at timestamptz, policy bigint, result_secret text)
+  next_probe_at timestamptz, policy bigint, result_secret text, namespace text, tool text, counted text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -25,7 +25,7 @@ begin
   v_now := effect.now();
   v_answered := array_fill(false, array[v_n]);
 
-  for ord, outcome, attempt in
+  for ord, outcome, attempt, namespace, tool, counted in
     with u as (
       select distinct on (u.id) u.*
       from unnest(p_id, p_token, p_scope, p_policy, p_outcome, p_result, p_result_bytes, p_result_sha256, p_redacted)
@@ -33,7 +33,7 @@ begin
       order by u.id, u.ord
     ), held as materialized (
       select u.*, effect.result_fits(u.result, u.bytes, t.result_max, t.keep_result_ms) as fits,
-        coalesce(u.result, 'null') as text, t.keep_result_ms,
+        coalesce(u.result, 'null') as text, t.keep_result_ms, t.namespace, t.name as tool,
         greatest(l.keep_until, v_now + effect.ms(t.keep_key_ms)) as keep_until
       from u
         join effect.ledger l on l.id = u.id
@@ -56,7 +56,8 @@ begin
       lease_until = null, request = null, instance = null, boot = null
     from held h
     where l.id = h.id and l.token = h.token and l.state = 'pending'
-    returning h.ord::integer, l.outcome::text, l.attempt
+    returning h.ord::integer, l.outcome::text, l.attempt, h.namespace, h.tool,
+      effect.counted(case l.outcome when 'succeeded' then 'completed' else 'failed' end, l.claimed_at, v_now)
   loop
     answer := 'ok';
     shape := 'complete';

@@ -3,7 +3,8 @@
 create or replace function effect.complete_last(
   p_row effect.ledger, p_tool effect.tool, p_outcome effect.outcome, p_result text, p_bytes bigint, p_sha256 bytea,
   p_redacted boolean, p_attempt integer default null,
-  out answer text, out state text, out outcome text, out already boolean, out next_probe_at timestamptz)
+  out answer text, out state text, out outcome text, out already boolean, out next_probe_at timestamptz,
+  out counted text)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -13,6 +14,7 @@ declare
   v_same boolean;
   v_given_back boolean;
   v_row effect.ledger;
+  v_claimed_at timestamptz := p_row.claimed_at;
 begin
   answer := 'ok';
   already := false;
@@ -52,6 +54,7 @@ begin
     perform effect.note(p_row.id, 'late', p_row.attempt, 'refused, but an earlier attempt landed', p_by => 'caller',
       p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
       p_max => effect.kept_max(p_tool));
+    counted := effect.resolved(p_row, 'caller');
     perform effect.settle_by_evidence(p_row, p_tool);
     answer := 'conflict';
     state := 'done';
@@ -82,6 +85,8 @@ begin
       perform effect.touch(p_row.id);
       v_row := p_row;
     else
+      counted := concat_ws(' ', effect.counted('failed', p_row.claimed_at, effect.now()),
+        case when p_row.state = 'unknown' then effect.counted('late', p_row.claimed_at, effect.now()) end);
       v_row := effect.report_failed(p_row, p_tool, p_result, p_bytes, p_sha256, p_redacted);
     end if;
     state := 'unknown';
@@ -90,6 +95,11 @@ begin
     return;
   end if;
 
+  if p_attempt is not null then
+    v_claimed_at := effect.attempt_at(p_row, p_attempt);
+  end if;
+  counted := concat_ws(' ', effect.counted(case p_outcome when 'succeeded' then 'completed' else 'failed' end, v_claimed_at,
+    effect.now()), effect.resolved(p_row, 'caller', true));
   v_given_back := p_row.state = 'released' or ((p_attempt is not null or p_row.open_from is not null)
     and effect.given_back(p_row.id, v_attempt));
   if v_given_back then

@@ -17,7 +17,7 @@ returns table (
   protected_until timestamptz, on_error text, state text, claimed_at timestamptz, since timestamptz,
   next_probe_at timestamptz, owner text, outcome text, decided_by text, done_at timestamptz, result text,
   result_state text, result_bytes bigint, result_sha256 bytea, kept text, budget text, budget_max integer,
-  twin uuid, twin_key text, window_ms bigint)
+  twin uuid, twin_key text, window_ms bigint, counted text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off

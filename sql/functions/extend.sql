@@ -1,7 +1,7 @@
 -- effect.extend: the holder works on and asks for more time. One row out per row in. p_lease_ms null = the policy's lease.
 create or replace function effect.extend(p_id uuid[], p_token uuid[], p_scope text[], p_lease_ms integer[])
 returns table (
-  ord integer, answer text, state text, lease_until timestamptz, attempt integer, namespace text, tool text)
+  ord integer, answer text, state text, lease_until timestamptz, attempt integer, namespace text, tool text, counted text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off

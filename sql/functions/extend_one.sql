@@ -1,8 +1,9 @@
 -- One extend, judged whole. A lease never gets shorter, never reaches past claimed_at + hold_max, and is never revived
 -- once it ran out: then the row turns unknown here, and settle counts from now, as the holder was evidently alive. One that
--- hold_max cuts short leaves an event, and says whose tool it is, for the daemon to count.
+-- hold_max cuts short leaves an event, and is counted.
 create or replace function effect.extend_one(p_id uuid, p_token uuid, p_scope text, p_lease_ms integer,
-  out answer text, out state text, out lease_until timestamptz, out attempt integer, out namespace text, out tool text)
+  out answer text, out state text, out lease_until timestamptz, out attempt integer, out namespace text, out tool text,
+  out counted text)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -32,6 +33,8 @@ begin
   end if;
   state := v_row.state;
   attempt := v_row.attempt;
+  namespace := v_tool.namespace;
+  tool := v_tool.name;
   answer := 'not_owner';
   if v_standing <> 'last' then
     perform effect.late_word(v_standing, v_token_attempt, v_row, v_tool, 'extend', null, null, null, null);
@@ -41,6 +44,7 @@ begin
   elsif v_row.state = 'unknown' then
     perform effect.restart_settle(v_row);
   elsif v_row.state = 'pending' and v_row.lease_until <= v_now then
+    counted := effect.counted('lapsed', v_row.claimed_at, v_now);
     v_row := effect.turn_unknown(v_row, 'lapsed', 'found by extend');
     perform effect.restart_settle(v_row);
     state := 'unknown';
@@ -53,8 +57,7 @@ begin
     lease_until := v_until;
     if v_until < v_wanted then
       perform effect.note_refused(p_id, v_row.attempt, 'hold_max');
-      namespace := v_tool.namespace;
-      tool := v_tool.name;
+      counted := effect.counted('hold_max', null, null);
     end if;
   end if;
 end

@@ -3,7 +3,7 @@
 create or replace function effect.release(
   p_id uuid[], p_token uuid[], p_scope text[], p_reason text[], p_not_told boolean[],
   p_boot uuid default null)
-returns table (ord integer, answer text, state text, already boolean, attempt integer)
+returns table (ord integer, answer text, state text, already boolean, attempt integer, namespace text, tool text, counted text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off

@@ -5,7 +5,8 @@
 create or replace function effect.release_one(
   p_id uuid, p_token uuid, p_scope text, p_reason text, p_not_told boolean, p_result text default null,
   p_bytes bigint default null, p_sha256 bytea default null, p_boot uuid default null,
-  out answer text, out state text, out already boolean, out attempt integer)
+  out answer text, out state text, out already boolean, out attempt integer, out namespace text, out tool text,
+  out counted text)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -31,6 +32,8 @@ begin
   end if;
   state := v_row.state;
   attempt := v_row.attempt;
+  namespace := v_tool.namespace;
+  tool := v_tool.name;
   already := false;
   if v_standing = 'last' and p_not_told and (v_row.boot <> p_boot or (v_row.state = 'unknown'
       and exists (select from effect.event e
@@ -44,7 +47,12 @@ begin
       p_result, p_bytes, p_sha256);
     answer := 'ok';
     state := 'unknown';
+    if not already and not p_not_told then
+      counted := effect.counted('released', v_row.claimed_at, effect.now());
+    end if;
   elsif v_row.state = 'pending' or (v_row.state = 'unknown' and v_row.lost) then
+    counted := concat_ws(' ', case when not p_not_told then effect.counted('released', v_row.claimed_at, effect.now()) end,
+      effect.resolved(v_row, 'caller'));
     perform effect.let_go(v_row, v_tool, case when p_not_told then 'not_told' else 'released' end, p_reason, 'caller',
       p_result, p_bytes, p_sha256);
     answer := 'ok';
@@ -58,6 +66,7 @@ begin
     perform effect.note(p_id, 'late', v_row.attempt, format('release while %s', v_row.state), p_by => 'caller',
       p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256, p_max => effect.kept_max(v_tool));
     if v_row.state = 'escalated' and v_row.evidence is not null then
+      counted := effect.resolved(v_row, 'caller');
       perform effect.settle_by_evidence(v_row, v_tool);
       state := 'done';
     end if;

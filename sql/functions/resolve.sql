@@ -4,7 +4,8 @@ create or replace function effect.resolve(
   p_id uuid[], p_scope text[], p_verdict text[], p_attempt integer[], p_state text[], p_reason text[],
   p_evidence text[], p_policy bigint[], p_result text[], p_result_bytes bigint[], p_result_sha256 bytea[],
   p_redacted boolean[], p_by text[])
-returns table (ord integer, answer text, state text, attempt integer, policy bigint, result_secret text)
+returns table (ord integer, answer text, state text, attempt integer, policy bigint, result_secret text,
+  namespace text, tool text, counted text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off

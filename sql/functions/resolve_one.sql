@@ -4,7 +4,8 @@
 create or replace function effect.resolve_one(
   p_id uuid, p_scope text, p_verdict text, p_attempt integer, p_state text, p_reason text, p_evidence text,
   p_policy bigint, p_result text, p_bytes bigint, p_sha256 bytea, p_redacted boolean, p_by text,
-  out answer text, out state text, out attempt integer, out policy bigint, out result_secret text)
+  out answer text, out state text, out attempt integer, out policy bigint, out result_secret text,
+  out namespace text, out tool text, out counted text)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -34,6 +35,8 @@ begin
   end if;
   state := v_row.state;
   attempt := v_row.attempt;
+  namespace := v_tool.namespace;
+  tool := v_tool.name;
   if p_result is not null and v_tool.result_secret is not null and p_policy is distinct from v_row.policy then
     answer := 'policy';
     policy := v_row.policy;
@@ -57,10 +60,12 @@ begin
         or (v_row.state = 'done' and v_row.outcome = 'failed')))) then
     perform effect.note(p_id, 'resolved', p_attempt, p_reason, p_by => p_by, p_outcome => v_outcome,
       p_detail => v_detail, p_evidence => p_evidence);
+    counted := effect.resolved(v_row, 'operator');
     perform effect.settle(v_row, v_tool, v_outcome, 'operator', p_result, p_bytes, p_sha256, p_redacted);
     answer := 'ok';
     state := 'done';
   elsif p_verdict = 'absent' and v_row.state in ('unknown', 'escalated') and v_row.evidence is null then
+    counted := effect.resolved(v_row, 'operator');
     perform effect.let_go(v_row, v_tool, 'resolved', p_reason, p_by, p_detail => v_detail, p_evidence => p_evidence);
     if v_spent then
       perform effect.one_more(p_id);

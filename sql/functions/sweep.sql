@@ -18,7 +18,8 @@ create or replace function effect.sweep(
   p_room integer[] default '{}', p_why text[] default '{}')
 returns table (
   task text, effect uuid, namespace text, tool text, key text, attempt integer, policy bigint, probe_no integer,
-  probe_timeout_ms bigint, notice_no integer, claimed_at timestamptz, since timestamptz, kept text, reason text)
+  probe_timeout_ms bigint, notice_no integer, claimed_at timestamptz, since timestamptz, kept text, reason text,
+  counted text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -46,12 +47,16 @@ begin
     loop
       select * into strict v_tool from effect.tool t where t.version = v_row.policy;
       reason := null;
+      counted := null;
       if v_state = 'pending' then
+        counted := effect.counted('lapsed', v_row.claimed_at, v_now);
         v_row := effect.turn_unknown(v_row, 'lapsed', null);
         task := 'lapsed';
       elsif v_state = 'unknown' then
         task := effect.sweep_deadline(v_row, v_tool, (select u.why from unnest(p_namespace, p_tool, p_why) as u(n, t, why)
           where u.n = v_tool.namespace and u.t = v_tool.name));
+        counted := case task when 'escalated' then effect.counted('escalated_effect', v_row.since, v_now)
+          else effect.resolved(v_row, 'caller') end;
       else
         v_row := effect.take_notice(v_row);
         task := 'notify';
@@ -72,7 +77,7 @@ begin
   end loop;
   return query
   select 'probe', l.id, t.namespace, t.name, l.key, l.attempt, l.policy, l.probe_no, t.probe_timeout_ms, null::integer,
-    coalesce(l.open_from, l.claimed_at), l.since, l.kept, null::text
+    coalesce(l.open_from, l.claimed_at), l.since, l.kept, null::text, null::text
   from effect.sweep_probes(least(p_probes_max, p_rows_max), p_tool_room, p_namespace, p_tool, p_running, p_room) l
     join effect.tool t on t.version = l.policy;
 end

@@ -2,7 +2,8 @@
 -- the daemon, because the connection that the claim was bound to was closed by its peer.
 create or replace function effect.unknown(
   p_id uuid[], p_token uuid[], p_scope text[], p_reason text[], p_closed boolean[])
-returns table (ord integer, answer text, state text, next_probe_at timestamptz, attempt integer)
+returns table (ord integer, answer text, state text, next_probe_at timestamptz, attempt integer, namespace text, tool text,
+  counted text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off

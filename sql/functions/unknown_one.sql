@@ -3,7 +3,8 @@
 create or replace function effect.unknown_one(
   p_id uuid, p_token uuid, p_scope text, p_reason text, p_closed boolean, p_result text default null,
   p_bytes bigint default null, p_sha256 bytea default null,
-  out answer text, out state text, out next_probe_at timestamptz, out attempt integer)
+  out answer text, out state text, out next_probe_at timestamptz, out attempt integer, out namespace text, out tool text,
+  out counted text)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -29,6 +30,8 @@ begin
   end if;
   state := v_row.state;
   attempt := v_row.attempt;
+  namespace := v_tool.namespace;
+  tool := v_tool.name;
   if v_standing <> 'last' then
     answer := 'not_owner';
     perform effect.late_word(v_standing, v_token_attempt, v_row, v_tool, 'unknown', p_reason, p_result, p_bytes, p_sha256,
@@ -37,6 +40,7 @@ begin
   end if;
   answer := 'ok';
   if v_row.state = 'pending' then
+    counted := effect.counted(case when p_closed then 'closed' else 'gave_up' end, v_row.claimed_at, effect.now());
     v_row := effect.turn_unknown(v_row, case when p_closed then 'closed' else 'unknown' end, p_reason, p_result,
       p_bytes, p_sha256);
     state := 'unknown';

@@ -7,7 +7,8 @@ create or replace function effect.verdict(
   p_id uuid[], p_attempt integer[], p_probe_no integer[], p_verdict text[], p_reason text[], p_result text[],
   p_result_bytes bigint[], p_result_sha256 bytea[], p_redacted boolean[])
 returns table (
-  ord integer, answer text, state text, outcome text, counts boolean, absent_n integer, absent_needed integer, why text)
+  ord integer, answer text, state text, outcome text, counts boolean, absent_n integer, absent_needed integer, why text,
+  counted text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off

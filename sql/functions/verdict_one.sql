@@ -3,7 +3,7 @@ create or replace function effect.verdict_one(
   p_id uuid, p_attempt integer, p_probe_no integer, p_verdict text, p_reason text, p_result text, p_bytes bigint,
   p_sha256 bytea, p_redacted boolean,
   out answer text, out state text, out outcome text, out counts boolean, out absent_n integer, out absent_needed integer,
-  out why text)
+  out why text, out counted text)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -51,9 +51,11 @@ begin
     perform effect.earlier_landed(v_row, v_tool, p_attempt, 'verdict', 'probe', p_reason, p_result, p_bytes, p_sha256,
       p_redacted);
     answer := 'conflict';
+    counted := effect.escalated_by(v_row);
   elsif v_judged.act in ('settle', 'reported', 'evidence') then
     perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason), v_row.state = 'released' or v_again,
       p_by => 'probe', p_outcome => v_outcome);
+    counted := effect.resolved(v_row, 'probe');
     if v_judged.act = 'reported' then
       perform effect.settle_reported(v_row, v_tool);
     elsif v_judged.act = 'evidence' then
@@ -63,6 +65,9 @@ begin
     end if;
     answer := 'ok';
   elsif v_judged.act in ('count', 'release') then
+    if v_judged.act = 'release' then
+      counted := effect.resolved(v_row, 'probe');
+    end if;
     perform effect.count_probe(v_row, v_tool, p_verdict, p_reason, v_judged.act, v_judged.counts, v_judged.absent_n);
     answer := 'ok';
   elsif v_row.state = 'done' and v_row.decided_by = 'probe' and v_judged.mine and v_row.outcome = v_outcome

@@ -151,7 +151,8 @@ create table effect.turn (
 ) with (fillfactor = 85);
 create index turn_due on effect.turn (due_at);
 
--- Counts per minute, tool and decision, added up from all daemons; log2 histograms of milliseconds.
+-- Counts per slot of time, tool and decision, added up from all daemons; log2 histograms of milliseconds. A slot is a minute,
+-- later an hour, later a day (effect.stat_roll).
 create table effect.stat (
   minute timestamptz not null,
   namespace text not null,
@@ -176,6 +177,23 @@ create table effect.past (
 );
 create index past_due on effect.past (due_at);
 create index past_business on effect.past (business, claimed_at) where business is not null;
+
+-- Every start of every daemon: who it is, when it was heard of, how far its counts have come (flush_no: its newest flush, which
+-- is added once), what it had no room to count, and the versions of the policies that are in force there.
+create table effect.daemon (
+  boot uuid primary key,
+  instance uuid not null,
+  started_at timestamptz not null,
+  seen_at timestamptz not null,
+  ended_at timestamptz,
+  dropped_at timestamptz,
+  flush_no bigint not null default 0,
+  dropped bigint not null default 0,
+  host text not null,
+  version text not null,
+  policies bigint[] not null default '{}'
+);
+create index daemon_instance on effect.daemon (instance, started_at);
 
 -- Which SQL roles may act in which namespaces from a database session of their own: effect.allow() writes it.
 create table effect.access (

@@ -127,6 +127,27 @@ begin
 end
 $$;
 
+-- A row of an answer without what is for the daemon to count; that is kept for effect_test.counted().
+create function effect_test.plain(p_row record) returns jsonb
+language plpgsql as $$
+begin
+  perform set_config('effect_test.counted', concat_ws(' ', nullif(current_setting('effect_test.counted', true), ''),
+    to_jsonb(p_row) ->> 'counted'), false);
+  return to_jsonb(p_row) - array['counted', 'namespace', 'tool'];
+end
+$$;
+
+-- What was to be counted since it was asked last.
+create function effect_test.counted() returns text
+language plpgsql as $$
+declare
+  v text := coalesce(current_setting('effect_test.counted', true), '');
+begin
+  perform set_config('effect_test.counted', '', false);
+  return v;
+end
+$$;
+
 -- begin: key, tool, ns, fp, token, request, policy, lease_ms, owner, run, step, turn, kept, regrant, within_ms, resent;
 -- asked_at, instance, boot from the first entry. A token not given is random.
 create function effect_test.begin(p jsonb) returns jsonb
@@ -153,7 +174,7 @@ begin
       array_agg(coalesce((j ->> 'within_ms')::int, 5000) order by n) as within_ms,
       array_agg(coalesce((j ->> 'resent')::bool, false) order by n) as resent
     from effect_test.entries(p))
-  select array_agg(to_jsonb(b)) into v_rows
+  select array_agg(effect_test.plain(b)) into v_rows
   from a, effect.begin(a.id, a.policy, a.key, a.fp, a.token, a.request, a.lease_ms, a.owner, a.run, a.step, a.turn, a.kept,
     a.regrant, a.within_ms, a.resent, coalesce((v_first ->> 'asked_at')::timestamptz, effect.now()),
     coalesce((v_first ->> 'instance')::uuid, effect_test.uid('instance')),
@@ -185,7 +206,7 @@ begin
       array_agg(j ->> 'again' order by n) as again,
       array_agg(coalesce((j ->> 'counted')::bool, false) order by n) as counted
     from effect_test.entries(p))
-  select array_agg(to_jsonb(b)) into v_rows
+  select array_agg(effect_test.plain(b)) into v_rows
   from a, effect.begin_guarded(a.id, a.policy, a.key, a.fp, a.token, a.request, a.no_lease, a.nothing, a.run, a.nothing, a.turn,
     a.nothing, a.regrant, a.within_ms, a.resent, a.business, a.again, a.counted, effect.now(),
     effect_test.uid('instance'), effect_test.boot(1)) b;
@@ -207,7 +228,7 @@ begin
       array_agg(decode(j ->> 'sha256', 'hex') order by n) as sha256,
       array_agg(coalesce((j ->> 'redacted')::bool, false) order by n) as redacted
     from effect_test.entries(p))
-  select array_agg(to_jsonb(b)) into v_rows
+  select array_agg(effect_test.plain(b)) into v_rows
   from a, effect.complete(a.id, a.token, a.scope, a.policy, a.outcome, a.result, a.bytes, a.sha256, a.redacted) b;
   return effect_test.answers(p, v_rows);
 end
@@ -223,7 +244,7 @@ begin
       array_agg(j ->> 'scope' order by n) as scope, array_agg(coalesce(j ->> 'reason', 'not sent') order by n) as reason,
       array_agg(coalesce((j ->> 'not_told')::bool, false) order by n) as not_told
     from effect_test.entries(p))
-  select array_agg(to_jsonb(b)) into v_rows from a, effect.release(a.id, a.token, a.scope, a.reason, a.not_told) b;
+  select array_agg(effect_test.plain(b)) into v_rows from a, effect.release(a.id, a.token, a.scope, a.reason, a.not_told) b;
   return effect_test.answers(p, v_rows);
 end
 $$;
@@ -238,7 +259,7 @@ begin
       array_agg(j ->> 'scope' order by n) as scope, array_agg(coalesce(j ->> 'reason', 'timed out') order by n) as reason,
       array_agg(coalesce((j ->> 'closed')::bool, false) order by n) as closed
     from effect_test.entries(p))
-  select array_agg(to_jsonb(b)) into v_rows from a, effect.unknown(a.id, a.token, a.scope, a.reason, a.closed) b;
+  select array_agg(effect_test.plain(b)) into v_rows from a, effect.unknown(a.id, a.token, a.scope, a.reason, a.closed) b;
   return effect_test.answers(p, v_rows);
 end
 $$;
@@ -252,7 +273,7 @@ begin
     select array_agg(effect_test.id_of(j) order by n) as id, array_agg((j ->> 'token')::uuid order by n) as token,
       array_agg(j ->> 'scope' order by n) as scope, array_agg((j ->> 'lease_ms')::int order by n) as lease_ms
     from effect_test.entries(p))
-  select array_agg(to_jsonb(b)) into v_rows from a, effect.extend(a.id, a.token, a.scope, a.lease_ms) b;
+  select array_agg(effect_test.plain(b)) into v_rows from a, effect.extend(a.id, a.token, a.scope, a.lease_ms) b;
   return effect_test.answers(p, v_rows);
 end
 $$;
@@ -272,7 +293,7 @@ begin
       array_agg(decode(j ->> 'sha256', 'hex') order by n) as sha256,
       array_agg(coalesce((j ->> 'redacted')::bool, false) order by n) as redacted
     from effect_test.entries(p) left join effect.ledger l on l.id = effect_test.id_of(j))
-  select array_agg(to_jsonb(b)) into v_rows
+  select array_agg(effect_test.plain(b)) into v_rows
   from a, effect.verdict(a.id, a.attempt, a.probe_no, a.verdict, a.reason, a.result, a.bytes, a.sha256, a.redacted) b;
   return effect_test.answers(p, v_rows);
 end
@@ -296,7 +317,7 @@ begin
       array_agg(coalesce((j ->> 'redacted')::bool, false) order by n) as redacted,
       array_agg(coalesce(j ->> 'by', 'uid 1000') order by n) as by
     from effect_test.entries(p) left join effect.ledger l on l.id = effect_test.id_of(j))
-  select array_agg(to_jsonb(b)) into v_rows
+  select array_agg(effect_test.plain(b)) into v_rows
   from a, effect.resolve(a.id, a.scope, a.verdict, a.attempt, a.state, a.reason, a.evidence, a.policy, a.result, a.bytes,
     a.sha256, a.redacted, a.by) b;
   return effect_test.answers(p, v_rows);
