@@ -13,3 +13,12 @@ create or replace function effect.findings(variadic p_found text[]) returns json
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select ('[' || nullif(array_to_string(p_found, ','), '') || ']')::json $$;
+
+-- For `order by`: rows with a warning first, then those with advice, then all others.
+create or replace function effect.finding_rank(p_look json) returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when p_look is null then 2
+    when exists (select from json_array_elements(p_look) as f(j) where f.j ->> 'level' = 'warning') then 0 else 1 end
+$$;

@@ -81,7 +81,7 @@ begin
     round(effect.log2_quantile(k.answer_log2, 0.5))::bigint, round(effect.log2_quantile(k.answer_log2, 0.99))::bigint,
     k.look, count(*) over ()
   from looked k
-  order by k.look is null, k.n + k.passed desc, k.namespace, k.tool
+  order by effect.finding_rank(k.look), k.n + k.passed desc, k.namespace, k.tool
   limit p_limit;
 end
 $$;

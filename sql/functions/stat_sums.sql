@@ -1,12 +1,13 @@
--- effect.stat_sums: what was counted in a window, by namespace, tool and decision, with the histogram of it all: one pass
--- over effect.stat. A slot counts where its beginning lies in the window.
+-- effect.stat_sums: what was counted in a window, by namespace, tool and decision, since when, and the histogram of it all:
+-- one pass over effect.stat. A slot counts where its beginning lies in the window.
 create or replace function effect.stat_sums(
   p_scope text, p_namespace text, p_tool text, p_from timestamptz, p_to timestamptz)
-returns table (namespace text, tool text, decision text, n bigint, ms_log2 bigint[])
+returns table (namespace text, tool text, decision text, n bigint, first_at timestamptz,
+  ms_log2 bigint[])
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select s.namespace, s.tool, s.decision, sum(s.n)::bigint,
+  select s.namespace, s.tool, s.decision, sum(s.n)::bigint, min(s.minute),
     array[sum(s.ms_log2[1]), sum(s.ms_log2[2]), sum(s.ms_log2[3]), sum(s.ms_log2[4]), sum(s.ms_log2[5]), sum(s.ms_log2[6]),
       sum(s.ms_log2[7]), sum(s.ms_log2[8]), sum(s.ms_log2[9]), sum(s.ms_log2[10]), sum(s.ms_log2[11]), sum(s.ms_log2[12]),
       sum(s.ms_log2[13]), sum(s.ms_log2[14]), sum(s.ms_log2[15]), sum(s.ms_log2[16]), sum(s.ms_log2[17]),

@@ -79,7 +79,7 @@ TYPES = {
     ('resolve', 'state'): (['pending', 'unknown', 'escalated', 'released', 'done'], ['', 'gone', None, 1]),
     ('resolve', 'attempt'): integers(1, 2 ** 31 - 1), ('resolve', 'reason'): EVIDENCE, ('resolve', 'evidence'): EVIDENCE,
     ('resolve', 'result'): ([None, 1, [1], {}], []),
-    ('report', 'name'): (['summary'], ['', 'Summary', 'failed', 'summary\0', 1, None]), ('report', 'limit'): integers(1, 1000),
+    ('report', 'name'): (['summary', 'timeouts', 'retention', 'capacity', 'daily'], ['', 'Summary', 'failed', 'summary\0', 1, None]), ('report', 'limit'): integers(1, 1000),
     ('report', 'from'): ([f'{LAST_YEAR}-01-31T23:59:59Z', f'{LAST_YEAR}-02-28T00:00:00.1Z', f'{LAST_YEAR}-12-31T00:00:00.123456789Z'],
                          ['', 'now', '2026-02-29T00:00:00Z', '2026-01-01T24:00:00Z', '2026-01-01T00:00:60Z', '2026-01-01 00:00:00Z', '2026-01-01T00:00:00',
                           '2026-01-01T00:00:00+01:00', '2026-1-1T00:00:00Z', '2026-01-01T00:00:00.Z', '2026-01-01T00:00:00Z\0', ' 2026-01-01T00:00:00Z', 1767225600, None]),

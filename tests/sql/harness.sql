@@ -679,3 +679,39 @@ begin
   return array_to_string(v_faults, '; ');
 end
 $$;
+
+-- Counts of effect.stat as a daemon would have brought them, {"run": 3, ...}, all of them of the place of p_ms.
+create function effect_test.stat(p_at text, p_namespace text, p_tool text, p_counts jsonb, p_ms bigint default 10) returns void
+language sql as $$
+  insert into effect.stat as s (minute, namespace, tool, decision, n, ms_log2)
+  select p_at::timestamptz, p_namespace, p_tool, c.decision, c.n::bigint,
+    array(select case i when case when p_ms < 1 then 1 else floor(log(2, p_ms)) + 2 end then c.n::bigint else 0 end
+      from generate_series(1, 40) i)
+  from jsonb_each_text(p_counts) as c(decision, n)
+  on conflict (minute, namespace, tool, decision) do update set
+    n = s.n + excluded.n, ms_log2 = effect.add_arrays(s.ms_log2, excluded.ms_log2)
+$$;
+
+-- A report as the wire tells it, or the word that it is refused with.
+create function effect_test.report(p_name text, p_scope text default null, p_namespace text default null, p_tool text default null,
+  p_from timestamptz default null, p_to timestamptz default null, p_limit int default 100, p_within_ms bigint default null,
+  p_keys_min int default 3) returns jsonb
+language sql as $$
+  select case answer when 'ok' then body::jsonb else to_jsonb(answer) end
+  from effect.report(p_scope, p_name, p_namespace, p_tool, p_from, p_to, p_limit, p_within_ms, p_keys_min)
+$$;
+
+-- Its rows as objects, or one of them; its findings as 'tool code level'.
+create function effect_test.report_rows(p_report jsonb) returns setof jsonb
+language sql immutable as $$
+  select (select jsonb_object_agg(c.name, r.j -> (c.i::int - 1)) from jsonb_array_elements_text(p_report -> 'columns')
+    with ordinality as c(name, i))
+  from jsonb_array_elements(p_report -> 'rows') with ordinality as r(j, i) order by r.i
+$$;
+create function effect_test.report_row(p_report jsonb, p_tool text) returns jsonb
+language sql immutable as $$ select r from effect_test.report_rows(p_report) r where r ->> 'tool' = p_tool $$;
+create function effect_test.found(p_report jsonb) returns text
+language sql immutable as $$
+  select string_agg(concat_ws(' ', f.j ->> 'tool', f.j ->> 'code', f.j ->> 'level'), ', ' order by f.i)
+  from jsonb_array_elements(p_report -> 'findings') with ordinality as f(j, i)
+$$;

@@ -4,46 +4,39 @@ begin;
 select no_plan();
 -- now is 00:00 of 2030-01-02; the window is the day before it
 select effect_test.set_now('2030-01-02 00:00:00+00') \gset
-create function pg_temp.count(p_at text, p_ns text, p_tool text, p_counts jsonb, p_place int default 5) returns void
-language sql as $$
-  insert into effect.stat (minute, namespace, tool, decision, n, ms_log2)
-  select p_at::timestamptz, p_ns, p_tool, d, v::bigint,
-    array(select case i when p_place then v::bigint else 0 end from generate_series(1, 32) i)
-  from jsonb_each_text(p_counts) as c(d, v) $$;
 create function pg_temp.report(p_scope text default null, p_ns text default null, p_tool text default null,
   p_limit int default 100, p_from timestamptz default null, p_to timestamptz default null) returns jsonb language sql as $$
-  select case answer when 'ok' then body::jsonb else to_jsonb(answer) end
-  from effect.report(p_scope, 'summary', p_ns, p_tool, p_from, p_to, p_limit, null, 3) $$;
+  select effect_test.report('summary', p_scope, p_ns, p_tool, p_from, p_to, p_limit) $$;
 -- a cell of a report by its column's name
 create function pg_temp.cell(p jsonb, p_row int, p_column text) returns jsonb language sql as $$
   select p -> 'rows' -> p_row -> (select i::int - 1 from jsonb_array_elements_text(p -> 'columns') with ordinality as c(name, i)
     where name = p_column) $$;
 select is(pg_temp.report() - 'columns', '{"name": "summary", "from": "2030-01-01T00:00:00.000Z", "to": "2030-01-02T00:00:00.000Z",
   "rows": [], "n": 0, "findings": []}', 'of nothing: no rows, and the last 24 hours');
-select pg_temp.count('2030-01-01 12:00+00', 'a', 'quiet', '{"run": 100, "replay": 10, "completed": 99, "failed": 1, "pass": 7}') \gset
+select effect_test.stat('2030-01-01 12:00+00', 'a', 'quiet', '{"run": 100, "replay": 10, "completed": 99, "failed": 1, "pass": 7}') \gset
 select is(pg_temp.cell(pg_temp.report(), 0, c), v, c) from jsonb_each('{"namespace": "a", "tool": "quiet", "calls": 117, "runs": 100,
   "replays": 10, "busy": 0, "passed": 7, "n": 110, "dedup_rate": 0.0909, "dedup_rate_before": null, "busy_rate": 0,
   "completed": 99, "failed": 1, "resolved": 0, "resolve_p50_ms": null}') x(c, v);
 select ok(pg_temp.cell(pg_temp.report(), 0, 'answer_p50_ms')::int between 8 and 16, 'durations are of their place');
 select is(pg_temp.report() -> 'findings', '[]', 'nothing deserves a look');
 -- the edges of the window: its first minute counts, the one at its end does not
-select pg_temp.count('2030-01-01 00:00+00', 'a', 'edge', '{"run": 1}'), pg_temp.count('2029-12-31 23:59+00', 'a', 'edge', '{"run": 20}'),
-  pg_temp.count('2030-01-02 00:00+00', 'a', 'edge', '{"run": 300}') \gset
+select effect_test.stat('2030-01-01 00:00+00', 'a', 'edge', '{"run": 1}'), effect_test.stat('2029-12-31 23:59+00', 'a', 'edge', '{"run": 20}'),
+  effect_test.stat('2030-01-02 00:00+00', 'a', 'edge', '{"run": 300}') \gset
 select is(pg_temp.cell(pg_temp.report(p_tool => 'edge'), 0, 'calls'), '1', 'what begins in the window counts');
 select is(pg_temp.cell(pg_temp.report(p_tool => 'edge', p_from => '2029-12-31 23:59:59+00', p_to => '2030-01-02 00:00:01+00'), 0, 'calls'),
   '321', 'the window begins with a whole minute');
 select is(pg_temp.report(p_tool => 'edge', p_from => '2029-12-31 23:59:59+00') ->> 'from', '2029-12-31T23:59:00.000Z', 'and says so');
 -- n = 19 has no rate, 20 has
-select pg_temp.count('2030-01-01 12:00+00', 'a', 'few', '{"run": 18, "busy": 1}') \gset
+select effect_test.stat('2030-01-01 12:00+00', 'a', 'few', '{"run": 18, "busy": 1}') \gset
 select is(jsonb_build_array(pg_temp.cell(pg_temp.report(p_tool => 'few'), 0, 'n'), pg_temp.cell(pg_temp.report(p_tool => 'few'), 0, 'busy_rate')),
   '[19, null]', 'a rate of 19 is none');
 update effect.stat set n = 2 where tool = 'few' and decision = 'busy';
 select is(pg_temp.cell(pg_temp.report(p_tool => 'few'), 0, 'busy_rate'), '0.1', 'of 20 it is one');
 -- what deserves a look
-select pg_temp.count('2030-01-01 12:00+00', 'a', 'bad', '{"run": 600, "replay": 200, "busy": 300, "mismatch": 20, "unknown": 20, "escalated": 5}'),
-  pg_temp.count('2029-12-31 12:00+00', 'a', 'bad', '{"run": 900, "replay": 30}'),
-  pg_temp.count('2030-01-01 12:00+00', 'b', 'it''s', '{"run": 60, "busy": 40}'),
-  pg_temp.count('2029-12-31 12:00+00', 'a', 'quiet', '{"run": 100, "replay": 5}') \gset
+select effect_test.stat('2030-01-01 12:00+00', 'a', 'bad', '{"run": 600, "replay": 200, "busy": 300, "mismatch": 20, "unknown": 20, "escalated": 5}'),
+  effect_test.stat('2029-12-31 12:00+00', 'a', 'bad', '{"run": 900, "replay": 30}'),
+  effect_test.stat('2030-01-01 12:00+00', 'b', 'it''s', '{"run": 60, "busy": 40}'),
+  effect_test.stat('2029-12-31 12:00+00', 'a', 'quiet', '{"run": 100, "replay": 5}') \gset
 select is((select jsonb_agg(jsonb_build_array(f ->> 'namespace', f ->> 'tool', f ->> 'code', f ->> 'level'))
   from jsonb_array_elements(pg_temp.report() -> 'findings') f),
   '[["a", "bad", "dedup_rose", "warning"], ["a", "bad", "busy_high", "warning"], ["a", "bad", "mismatch_high", "warning"],
