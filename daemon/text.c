@@ -255,7 +255,8 @@ text_instant_us(const char *text, int64_t *ret_us)
 		return false;
 	n_fraction = len - (sizeof "2026-11-30T04:29:12Z" - 1);
 	/* no leap second: the ledger knows none */
-	return text[17] != '6' && n_fraction <= 1 + DIGITS_MAX && text_instant(text, len, false, ret_us);
+	return text[17] != '6' && n_fraction <= 1 + DIGITS_MAX &&
+	    text_instant(text, len, false, ret_us);
 }
 
 /* How many bytes the control character at text[i] has (C0, DEL: one; C1: two); 0: it is none. */
