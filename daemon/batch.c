@@ -17,6 +17,7 @@
 #include "fault.h"
 #include "log.h"
 #include "loop.h"
+#include "metrics.h"
 #include "pgconn.h"
 #include "pgpool.h"
 
@@ -284,6 +285,17 @@ lot_refused(struct batch_lot *lot, struct pgconn *c, const struct pgconn_answer 
 }
 
 static void
+lot_count(const struct batch_lot *lot, enum pgconn_end end)
+{
+	metrics_add(end == PGCONN_LOST ? METRIC_COUNT_BATCH_LOST
+		: end == PGCONN_ERROR  ? METRIC_COUNT_BATCH_ERROR
+				       : METRIC_COUNT_BATCH_OK,
+	    1);
+	if (end != PGCONN_LOST)
+		metrics_observe(METRIC_HISTOGRAM_BATCH_TIME, loop_now_us() - lot->sent_us);
+}
+
+static void
 answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 {
 	struct batch_lot *lot = arg;
@@ -291,6 +303,7 @@ answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 
 	assert(lot->sent && n_lots_in_flight > 0);
 	n_lots_in_flight--;
+	lot_count(lot, a->end);
 	if (kind == BATCH_SLOW)
 		slow_in_flight = false;
 	if (a->end == PGCONN_LOST ||
@@ -325,6 +338,8 @@ lot_send(struct batch_lot *lot, struct pgconn *c)
 	    built, statement, by_ordinal, n, pgpool_db_now_us(c), pgpool_read_committed(c));
 	slow_in_flight |= statement->kind == BATCH_SLOW;
 	lot->sent = true;
+	lot->sent_us = loop_now_us();
+	metrics_observe(METRIC_HISTOGRAM_BATCH_SIZE, lot->n);
 	n_queued -= lot->n;
 	n_in_flight += lot->n;
 	n_lots_in_flight++;

@@ -14,6 +14,7 @@ struct batch_lot {
 	unsigned n;
 	unsigned n_tries;
 	int64_t not_before_ms;
+	int64_t sent_us;
 	bool sent; /* its answer is awaited */
 };
 

@@ -20,6 +20,7 @@
 #include "grant.h"
 #include "log.h"
 #include "loop.h"
+#include "metrics.h"
 #include "request.h"
 
 #include <assert.h>
@@ -457,6 +458,7 @@ client_stall_cb(void *arg)
 			log_warn("cut_off",
 			    "a peer of uid %ld takes no answers, closing its connection",
 			    (long)c->peer.uid);
+			metrics_add(METRIC_COUNT_PEER_CUT_OFF, 1);
 			client_end(c, CLIENT_OURS);
 		} else {
 			client_touch(c);

@@ -262,6 +262,43 @@ config_print(const struct config *config, FILE *out)
 	}
 }
 
+#define SWAP(a, b)                           \
+	do {                                 \
+		__typeof__(a) swapped = (a); \
+		(a) = (b);                   \
+		(b) = swapped;               \
+	} while (0)
+
+void
+config_adopt(struct config *config, struct config *loaded)
+{
+#define RESTART_PATH(key)
+#define RESTART_MODE(key)
+#define RESTART_NAME(key)
+#define RESTART_DATABASE(key)
+#define RESTART_CONNINFO(key)
+#define RESTART_INT(key)
+#define RESTART_MIGRATE(key)
+#define RESTART_LISTEN(key)
+#define RELOAD_PATH(key) SWAP(config->key, loaded->key);
+#define RELOAD_MS(key) SWAP(config->key##_ms, loaded->key##_ms);
+#define RELOAD_UNKNOWN(key) SWAP(config->key, loaded->key);
+#define RELOAD_BOOL(key) SWAP(config->key, loaded->key);
+#define RELOAD_SIZE(key) SWAP(config->key, loaded->key);
+#define RELOAD_INT(key) SWAP(config->key, loaded->key);
+#define RELOAD_LEVEL(key) SWAP(config->key, loaded->key);
+#define RELOAD_FORMAT(key) SWAP(config->key, loaded->key);
+#define CONFIG_KEY(key, kind, min, max, default_, when, doc) when##_##kind(key)
+#include "config.def"
+#undef CONFIG_KEY
+	SWAP(config->notify_exec, loaded->notify_exec);
+	SWAP(config->notify_webhook, loaded->notify_webhook);
+	SWAP(config->notify_webhook_ca_file, loaded->notify_webhook_ca_file);
+	SWAP(config->notify_webhook_secrets, loaded->notify_webhook_secrets);
+	SWAP(config->namespaces, loaded->namespaces);
+	SWAP(config->n_namespaces, loaded->n_namespaces);
+}
+
 size_t
 config_restart_keys(
     const struct config *running, const struct config *loaded, const char **ret_keys, size_t max)

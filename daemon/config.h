@@ -37,7 +37,7 @@ struct config {
 	char *log_level, *log_format, *metrics_listen;
 	bool log_calls;
 	/* one of them, or neither: */
-	char **notify_exec; /* argv */
+	char **notify_exec;			       /* argv */
 	char *notify_webhook, *notify_webhook_ca_file; /* URL; NULL = the system's */
 	char **notify_webhook_secrets;		       /* NULL-terminated, one or two files */
 	struct config_namespace *namespaces;
@@ -58,6 +58,11 @@ struct config *config_load(const struct config_flags *flags, char **ret_error);
 void config_free(struct config *config);
 /* The effective configuration in the file's own syntax; passwords in conninfos are masked. */
 void config_print(const struct config *config, FILE *out);
+/*
+ * Moves every value that may change while we run from `loaded` into `config`, by the table that
+ * says which may; what they replaced is in `loaded` then.
+ */
+void config_adopt(struct config *config, struct config *loaded);
 /*
  * The keys that differ and take effect at the next start only (the running config stays in force
  * for them): fills at most `max` static names, returns their number.

@@ -10,6 +10,7 @@
 #include "buf.h"
 #include "conninfo.h"
 #include "limits.h"
+#include "loopback.h"
 #include "text.h"
 
 #include <assert.h>
@@ -35,7 +36,7 @@
 #define FIELD_UNKNOWN(key) key
 #define FIELD_LEVEL(key) key
 #define FIELD_FORMAT(key) key
-#define FIELD_ABSENT(key) key
+#define FIELD_LISTEN(key) key
 #define WHEN_RELOAD false
 #define WHEN_RESTART true
 
@@ -87,7 +88,7 @@ is_text(enum config_kind kind)
 	case CONFIG_KIND_CONNINFO:
 	case CONFIG_KIND_LEVEL:
 	case CONFIG_KIND_FORMAT:
-	case CONFIG_KIND_ABSENT:
+	case CONFIG_KIND_LISTEN:
 		return true;
 	default:
 		return false;
@@ -182,9 +183,12 @@ check_text(const struct config_option *option, const char *text)
 		    : "must be debug, info, warning or error";
 	case CONFIG_KIND_FORMAT:
 		return index_of_word(text, format_words) >= 0 ? NULL : "must be text or json";
-	case CONFIG_KIND_ABSENT:
-		return text[0] == '\0' ? NULL
-				       : "must be empty: this version has no metrics listener";
+	case CONFIG_KIND_LISTEN:
+		return text[0] == '\0' ||
+			loopback_parse(text, &(struct sockaddr_storage){0}, &(socklen_t){0})
+		    ? NULL
+		    : "must be HOST:PORT of the loopback (\"127.0.0.1:9464\", \"[::1]:9464\") or "
+		      "empty";
 	default:
 		assert(!"a kind of text");
 		return NULL;

@@ -26,7 +26,7 @@ enum config_kind {
 	CONFIG_KIND_UNKNOWN, /* guard, refuse */
 	CONFIG_KIND_LEVEL,   /* a word that log_level_parse() knows */
 	CONFIG_KIND_FORMAT,  /* a word that log_format_parse() knows */
-	CONFIG_KIND_ABSENT   /* a key of a later version: only the empty text */
+	CONFIG_KIND_LISTEN   /* HOST:PORT of the loopback, or empty */
 };
 
 struct config_option {

@@ -33,6 +33,7 @@ static enum log_level level_min = LOG_LEVEL_INFO;
 static enum log_format format = LOG_FORMAT_TEXT;
 static bool to_journal;
 static bool line_open;
+static uint64_t n_lost;
 static struct buf line;
 
 /* systemd names the journal's socket in JOURNAL_STREAM as device:inode; stderr may have been
@@ -273,11 +274,17 @@ log_end(struct log_line *l)
 		return;
 	buf_add_str(&line, format == LOG_FORMAT_JSON ? "}\n" : "\n");
 	if (write(STDERR_FILENO, line.data, line.len) < 0) {
-		/* a log that cannot be written stops nothing */
+		n_lost++; /* and nothing else: a log that cannot be written stops nothing */
 	}
 	line_open = false;
 	if (line.cap > LINE_KEEP_BYTES)
 		buf_free(&line);
+}
+
+uint64_t
+log_n_lost(void)
+{
+	return n_lost;
 }
 
 static void

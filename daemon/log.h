@@ -48,6 +48,7 @@ void log_int(struct log_line *l, const char *name, int64_t value);
 void log_ms(struct log_line *l, const char *name,
     int64_t us); /* microseconds >= 0, written in ms with three decimals */
 void log_end(struct log_line *l);
+uint64_t log_n_lost(void); /* lines that could not be written, since the start */
 
 /* A line with one member `msg`. Style of the message: lower case, no full stop, then how we go on.
  */

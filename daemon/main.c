@@ -15,13 +15,16 @@
 #include "digest.h"
 #include "embedded.h"
 #include "http.h"
+#include "httpd.h"
 #include "instance.h"
 #include "log.h"
 #include "loop.h"
 #include "method.h"
+#include "metrics.h"
 #include "pgpool.h"
 #include "policies.h"
 #include "programs.h"
+#include "scrape.h"
 #include "server.h"
 #include "service.h"
 #include "state.h"
@@ -213,45 +216,6 @@ main_use_log(void)
 	log_init(level, format);
 }
 
-#define SWAP(a, b)                           \
-	do {                                 \
-		__typeof__(a) swapped = (a); \
-		(a) = (b);                   \
-		(b) = swapped;               \
-	} while (0)
-
-/* Moves every value that may change while we run into the config in force, by the table that says
- * which may. */
-static void
-main_adopt(struct config *loaded)
-{
-#define RESTART_PATH(key)
-#define RESTART_MODE(key)
-#define RESTART_NAME(key)
-#define RESTART_DATABASE(key)
-#define RESTART_CONNINFO(key)
-#define RESTART_INT(key)
-#define RESTART_MIGRATE(key)
-#define RESTART_ABSENT(key)
-#define RELOAD_PATH(key) SWAP(config->key, loaded->key);
-#define RELOAD_MS(key) SWAP(config->key##_ms, loaded->key##_ms);
-#define RELOAD_UNKNOWN(key) SWAP(config->key, loaded->key);
-#define RELOAD_BOOL(key) SWAP(config->key, loaded->key);
-#define RELOAD_SIZE(key) SWAP(config->key, loaded->key);
-#define RELOAD_INT(key) SWAP(config->key, loaded->key);
-#define RELOAD_LEVEL(key) SWAP(config->key, loaded->key);
-#define RELOAD_FORMAT(key) SWAP(config->key, loaded->key);
-#define CONFIG_KEY(key, kind, min, max, default_, when, doc) when##_##kind(key)
-#include "config.def"
-#undef CONFIG_KEY
-	SWAP(config->notify_exec, loaded->notify_exec);
-	SWAP(config->notify_webhook, loaded->notify_webhook);
-	SWAP(config->notify_webhook_ca_file, loaded->notify_webhook_ca_file);
-	SWAP(config->notify_webhook_secrets, loaded->notify_webhook_secrets);
-	SWAP(config->namespaces, loaded->namespaces);
-	SWAP(config->n_namespaces, loaded->n_namespaces);
-}
-
 /* One warning for all that waits for the next start. */
 static void
 main_warn_restart(const struct config *loaded)
@@ -281,11 +245,12 @@ main_reload(void)
 	if (!main_load(&loaded, &access, &new_tools, &error)) {
 		log_error("reload", "%s, going on as before", error);
 		free(error);
+		scrape_reloaded(false);
 		service_ready();
 		return;
 	}
 	main_warn_restart(loaded);
-	main_adopt(loaded);
+	config_adopt(config, loaded);
 	old = xmalloc(sizeof *old);
 	*old = (struct retired){.next = retired, .config = loaded, .access = access_in_force};
 	retired = old;
@@ -296,6 +261,8 @@ main_reload(void)
 	method_use(config, new_tools);
 	sweeper_use(new_tools);
 	policies_use(config, access_in_force, new_tools);
+	scrape_use(config, access_in_force, new_tools);
+	scrape_reloaded(true);
 	tool_set_free(tools);
 	tools = new_tools;
 	log_info("reload", "config and policies are in force");
@@ -344,6 +311,7 @@ main_drain(void)
 	phase = DRAINING;
 	service_stopping();
 	server_stop();
+	httpd_stop();
 	sweeper_stop();
 	client_drain();
 	policies_stop();
@@ -359,8 +327,7 @@ main_drain_look(void)
 	 * was told so. */
 	bool idle = batch_in_flight() == 0 && (batch_queued() == 0 || !pgpool_status()->up);
 
-	if (phase == DRAINING && client_idle() && method_n_open() == 0 && sweeper_idle() &&
-	    idle) {
+	if (phase == DRAINING && client_idle() && method_n_open() == 0 && sweeper_idle() && idle) {
 		phase = FLUSHING;
 		upkeep_stop();
 		upkeep_flush();
@@ -431,6 +398,7 @@ main_tear_down(void)
 	upkeep_stop();
 	client_close_all();
 	server_stop();
+	httpd_stop();
 	method_stop();
 	pgpool_stop();
 	if (embedded)
@@ -459,6 +427,7 @@ main_free(void)
 	tool_set_free(tools);
 	access_free(access_in_force);
 	config_free(config);
+	metrics_free();
 }
 
 /* ---- the beginning ---- */
@@ -513,6 +482,8 @@ main_claim_places(void)
 		return main_fail(EX_CONFIG, xstrdup("more than one socket was handed over"));
 	rc = server_open(config, fd, &error);
 	if (rc == 0)
+		rc = httpd_open(config, &error);
+	if (rc == 0)
 		rc = state_open(config, &has_instance, &error);
 	embedded = strcmp(config->database, "embedded") == 0;
 	if (rc == 0 && embedded && embedded_start(config, has_instance, &error) < 0) {
@@ -536,10 +507,12 @@ main_build(void)
 	loop_add_pass_end(client_resume);
 	loop_add_pass_end(batch_flush);
 	loop_add_pass_end(client_flush);
+	loop_add_pass_end(httpd_look);
 	loop_add_pass_end(main_drain_look);
 	pgpool_start(config, main_ledger_changed);
 	sweeper_start(config);
 	policies_use(config, access_in_force, tools);
+	scrape_use(config, access_in_force, tools);
 	upkeep_start();
 	service_start();
 	server_start();
@@ -560,6 +533,7 @@ main_serve(void)
 		main_free_signals();
 		if (embedded)
 			main_stop_database();
+		httpd_stop();
 		server_close();
 		state_close();
 		child_stop();

@@ -10,6 +10,7 @@
 #include "embedded.h"
 #include "log.h"
 #include "loop.h"
+#include "metrics.h"
 #include "pgarray.h"
 #include "pgconn.h"
 #include "pgpool_stall.h"
@@ -49,7 +50,7 @@ static unsigned n_slots;
 static struct pgpool_status status;
 static int64_t said_ms; /* when a reason was last logged */
 static bool unsaid;	/* the present one was not */
-static bool migrating, warned_of_bodies, stopping;
+static bool migrating, warned_of_bodies, was_ever_up, stopping;
 static char pool_id[17];	      /* ours among all that use this database */
 static struct pgpool_watch **watches; /* those of the slots */
 
@@ -99,7 +100,9 @@ say_up(void)
 {
 	if (status.up)
 		return;
-	status.up = true;
+	if (was_ever_up)
+		metrics_add(METRIC_COUNT_LEDGER_BACK, 1);
+	status.up = was_ever_up = true;
 	unsaid = false;
 	status.since_us = loop_unix_us();
 	status.error[0] = '\0';

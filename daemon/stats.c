@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "log.h"
+#include "metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,7 @@ stats_dropped(int64_t n)
 		log_warn("stats",
 		    "no room for the counts of another name, dropping such until there is");
 	n_dropped += (uint64_t)n;
+	metrics_add(METRIC_COUNT_COUNT_DROPPED, (uint64_t)n);
 }
 
 void
@@ -101,6 +103,7 @@ stats_count(const char *ns, const char *tool, const char *decision, int64_t ms)
 	struct stats_entry *e = stats_entry_of(stats_minute_us(), ns, tool, decision);
 	unsigned place = 0;
 
+	metrics_word(ns, tool, decision, ms);
 	if (!e) {
 		stats_dropped(1);
 		return;

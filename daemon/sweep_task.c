@@ -17,6 +17,7 @@
 #include "ledger.h"
 #include "log.h"
 #include "loop.h"
+#include "metrics.h"
 #include "notify.h"
 #include "probe.h"
 #include "result.h"
@@ -359,6 +360,7 @@ task_notified(struct task *t, const char *why)
 	struct pgvalue *columns = t->item.columns;
 
 	t->taken = why == NULL;
+	metrics_add(t->taken ? METRIC_COUNT_NOTICE_TAKEN : METRIC_COUNT_NOTICE_FAILED, 1);
 	t->reason = why ? xstrdup(why) : NULL;
 	columns[0] = pg_uuid(&t->order.effect);
 	columns[1] = pg_int4(t->order.notice_no);

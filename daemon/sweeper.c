@@ -17,6 +17,7 @@
 #include "gauges.h"
 #include "log.h"
 #include "loop.h"
+#include "metrics.h"
 #include "notify.h"
 #include "stats.h"
 #include "sweep_task.h"
@@ -205,6 +206,13 @@ sweeper_note(int err, int n_rows, bool full)
 }
 
 static void
+sweeper_count(int err, int n)
+{
+	metrics_add(err == 0 ? METRIC_COUNT_SWEEP_OK : METRIC_COUNT_SWEEP_FAILED, 1);
+	metrics_add(METRIC_COUNT_SWEEP_ROW, (uint64_t)n);
+}
+
+static void
 sweeper_done_cb(struct batch_item *done, int err, const struct batch_row *row)
 {
 	int n = err == 0 ? row->n_rows : 0, n_probes = 0;
@@ -212,6 +220,7 @@ sweeper_done_cb(struct batch_item *done, int err, const struct batch_row *row)
 
 	assert(done == &item && sweeping);
 	sweeping = false;
+	sweeper_count(err, n);
 	if (stopped)
 		return;
 	sweeper_note(err, n, full);

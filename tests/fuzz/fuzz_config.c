@@ -101,7 +101,10 @@ check_ranges(const struct config *c)
 	}
 	must(c->max_output >= c->max_line, "a line fits into the output");
 	must(strlen(c->socket) <= SOCKET_PATH_BYTES_MAX, "the socket has room");
-	must(strcmp(c->metrics_listen, "") == 0, "there is no metrics listener");
+	must(!*c->metrics_listen || strncmp(c->metrics_listen, "127.", 4) == 0 ||
+		strncmp(c->metrics_listen, "localhost:", 10) == 0 ||
+		strncmp(c->metrics_listen, "[::1]:", 6) == 0,
+	    "'%s' is on the loopback", c->metrics_listen);
 	must(!c->notify_exec || !c->notify_exec[0] || c->notify_exec[0][0] == '/', "a notifier");
 }
 

@@ -13,6 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LISTEN_RULE \
+	"must be HOST:PORT of the loopback (\"127.0.0.1:9464\", \"[::1]:9464\") or empty"
+
 static char dir[64];
 static char path[128];
 
@@ -205,8 +208,19 @@ START_TEST(a_bad_value_is_named_with_its_place)
 	    {"log_format = \"xml\"", "1: 'log_format' must be text or json"},
 	    {"trust_annotations = 1", "1: 'trust_annotations' must be true or false"},
 	    {"auto_migrate = \"unset\"", "1: 'auto_migrate' must be true or false"},
-	    {"metrics_listen = \"127.0.0.1:9300\"",
-		"1: 'metrics_listen' must be empty: this version has no metrics listener"},
+	    {"metrics_listen = \"0.0.0.0:9464\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \"10.0.0.1:9464\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \":9464\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \"[::]:9464\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \"::1:9464\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \"[::ffff:127.0.0.1]:9464\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \"127.0.0.1\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \"127.0.0.1:\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \"127.0.0.1:65536\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \"127.0.0.1:09464\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \"127.1:9464\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \"metrics.example:9464\"", "1: 'metrics_listen' " LISTEN_RULE},
+	    {"metrics_listen = \"127.0.0.1.example.com:9464\"", "1: 'metrics_listen' " LISTEN_RULE},
 	    {"database_user = \"a\\nb\"", "1: 'database_user' must not hold control characters"},
 	    {"\nlog_level = info/* ' */ state_dir = \"/${HOME}\" /* ' */",
 		"2: '/*' may only stand where a word begins, quote the value"},
@@ -412,6 +426,25 @@ START_TEST(only_a_regular_file_of_fair_size_is_read)
 }
 END_TEST
 
+START_TEST(metrics_listen_takes_the_loopback)
+{
+	static const char *const places[] = {
+	    "", "127.0.0.1:9464", "127.8.9.10:1", "[::1]:65535", "localhost:9464", "127.0.0.1:0"};
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		struct config_flags flags = {.file = path, .metrics_listen = places[i]};
+		char *error = NULL;
+		struct config *c;
+
+		write_file("", 0);
+		c = config_load(&flags, &error);
+		ck_assert_msg(c != NULL, "%s", error);
+		ck_assert_str_eq(c->metrics_listen, places[i]);
+		config_free(c);
+	}
+}
+END_TEST
+
 START_TEST(flags_win_over_the_file)
 {
 	struct config_flags flags = {.file = path,
@@ -419,7 +452,7 @@ START_TEST(flags_win_over_the_file)
 	    .database = "dbname=f",
 	    .state_dir = "st",
 	    .tools_dir = "/flag/tools",
-	    .metrics_listen = "",
+	    .metrics_listen = "[::1]:9464",
 	    .log_level = "error"};
 	char *error = NULL, cwd[4096];
 	struct config *c;
@@ -433,6 +466,7 @@ START_TEST(flags_win_over_the_file)
 	ck_assert_msg(strncmp(c->state_dir, cwd, strlen(cwd)) == 0, "%s", c->state_dir);
 	ck_assert_str_eq(c->tools_dir, "/flag/tools");
 	ck_assert_str_eq(c->log_level, "error");
+	ck_assert_str_eq(c->metrics_listen, "[::1]:9464");
 	ck_assert_int_eq(c->database_connections, 2);
 	config_free(c);
 	flags.log_level = "loud";
@@ -440,9 +474,9 @@ START_TEST(flags_win_over_the_file)
 	ck_assert_str_eq(error, "--log-level: must be debug, info, warning or error");
 	free(error);
 	flags.log_level = NULL;
-	flags.metrics_listen = "127.0.0.1:9";
+	flags.metrics_listen = "192.168.0.1:9";
 	ck_assert_ptr_null(config_load(&flags, &error));
-	ck_assert_ptr_nonnull(strstr(error, "no metrics listener"));
+	ck_assert_str_eq(error, "--metrics-listen: " LISTEN_RULE);
 	free(error);
 }
 END_TEST
@@ -548,8 +582,8 @@ END_TEST
 START_TEST(a_notice_goes_to_one_place)
 {
 #define SECRETS "webhook_secrets = {\"new\", \"/old\"}\n"
-	struct config *c = load("notify {\n webhook = \"https://h/x\"\n " SECRETS
-				" webhook_ca_file = \"/ca\"\n}");
+	struct config *c =
+	    load("notify {\n webhook = \"https://h/x\"\n " SECRETS " webhook_ca_file = \"/ca\"\n}");
 
 	ck_assert_ptr_null(c->notify_exec);
 	ck_assert_str_eq(c->notify_webhook, "https://h/x");
@@ -564,8 +598,8 @@ START_TEST(a_notice_goes_to_one_place)
 	    "3: 'webhook' and 'webhook_secrets' need each other");
 	expect_error(
 	    "notify {\n " SECRETS "}", "3: 'webhook' and 'webhook_secrets' need each other");
-	expect_error("notify {\n webhook_ca_file = \"/x\"\n}",
-	    "3: 'webhook_ca_file' needs a 'webhook'");
+	expect_error(
+	    "notify {\n webhook_ca_file = \"/x\"\n}", "3: 'webhook_ca_file' needs a 'webhook'");
 	expect_error("notify {\n webhook_ca_file = \"x\"\n}",
 	    "2: 'webhook_ca_file' must be an absolute path");
 	expect_error("notify {\n webhook = \"ftp://h/\"\n}",
@@ -607,6 +641,7 @@ main(void)
 	tcase_add_test(tc, a_notice_goes_to_one_place);
 	tcase_add_test(tc, sections_hold_names_of_their_kind);
 	tcase_add_test(tc, only_a_regular_file_of_fair_size_is_read);
+	tcase_add_test(tc, metrics_listen_takes_the_loopback);
 	tcase_add_test(tc, flags_win_over_the_file);
 	tcase_add_test(tc, what_is_printed_can_be_read_back);
 	tcase_add_test(tc, passwords_are_not_printed);
