@@ -12,7 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int
 tell(const struct ctl *ctl, const struct ask_answer *answer)
@@ -25,10 +24,7 @@ tell(const struct ctl *ctl, const struct ask_answer *answer)
 	if (ctl->json) {
 		show_schema(ctl->verb, raw, len);
 	} else {
-		if (isatty(STDOUT_FILENO))
-			show_json(&out, raw, len);
-		else
-			buf_add(&out, raw, len);
+		show_raw(&out, raw, len);
 		buf_add_char(&out, '\n');
 		show_out(&out);
 		buf_free(&out);

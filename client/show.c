@@ -199,6 +199,15 @@ show_json(struct buf *out, const char *raw, size_t len)
 	}
 }
 
+void
+show_raw(struct buf *out, const char *raw, size_t len)
+{
+	if (isatty(STDOUT_FILENO))
+		show_json(out, raw, len);
+	else
+		buf_add(out, raw, len);
+}
+
 /* A node as a value: a string's text, anything else as JSON. */
 static void
 show_value(struct buf *out, const struct ask_answer *answer, uint32_t node)
@@ -284,15 +293,15 @@ show_member(const struct ask_answer *answer, uint32_t object, const char *name)
 
 	if (!node)
 		return;
-	if (isatty(STDOUT_FILENO)) {
+	if (answer->doc.nodes[node].type != JSON_STRING) {
+		raw = ask_raw(answer, node, &len);
+		show_raw(&out, raw, len);
+	} else if (isatty(STDOUT_FILENO)) {
 		show_value(&out, answer, node);
-	} else if (answer->doc.nodes[node].type == JSON_STRING) {
+	} else {
 		text = json_string(&answer->doc, node, &len);
 		buf_add(&out, text, len);
 		free(text);
-	} else {
-		raw = ask_raw(answer, node, &len);
-		buf_add(&out, raw, len);
 	}
 	buf_add_char(&out, '\n');
 	show_out(&out);
@@ -311,10 +320,10 @@ show_schema(const char *verb, const char *raw, size_t len)
 			;
 		if (raw[i] != '}')
 			buf_add_char(&out, ',');
-		buf_add(&out, raw + i, len - i);
+		show_raw(&out, raw + i, len - i);
 	} else {
 		buf_add_str(&out, ",\"result\":");
-		buf_add(&out, raw, len);
+		show_raw(&out, raw, len);
 		buf_add_char(&out, '}');
 	}
 	buf_add_char(&out, '\n');
@@ -438,7 +447,10 @@ show_error(const struct ctl *ctl, const struct ask_answer *answer)
 	(void)!ask_int(answer, answer->error, "code", &code);
 	if (ctl->json) {
 		raw = ask_raw(answer, answer->error, &len);
-		printf("{\"schema\":\"effectctl.error/1\",\"error\":%.*s}\n", (int)len, raw);
+		buf_add_str(&out, "{\"schema\":\"effectctl.error/1\",\"error\":");
+		show_raw(&out, raw, len);
+		buf_add_str(&out, "}\n");
+		show_out(&out);
 	} else {
 		say_error(&out, answer, data);
 		fwrite(out.data, 1, out.len, stderr);

@@ -27,6 +27,8 @@ void show_shell(struct buf *out, const char *text);
 /* The same as show_text() for raw JSON, which stays the same JSON value: \u escapes within strings,
  * blanks for white space between tokens. */
 void show_json(struct buf *out, const char *raw, size_t len);
+/* Raw JSON for stdout: byte for byte, but as by show_json() where that is a terminal. */
+void show_raw(struct buf *out, const char *raw, size_t len);
 /* Is the character set UTF-8? If not, all but ASCII is escaped. Found out by show_init() (the
  * locale's); set by the tests, and for a document that names its own. */
 void show_init(void);
@@ -42,7 +44,8 @@ void show_members(
 /* One member alone and a line break: text as it is, anything else raw; escaped only where stdout is
  * a terminal. Nothing if it is absent. */
 void show_member(const struct ask_answer *answer, uint32_t object, const char *name);
-/* `{"schema":"effectctl.VERB/1", ...}` and LF on stdout, with the object raw[0, len) spliced in. */
+/* `{"schema":"effectctl.VERB/1", ...}` and LF on stdout, with the object raw[0, len) spliced in by
+ * show_raw(). */
 void show_schema(const char *verb, const char *raw, size_t len);
 /* The line that says that what follows is a replay: a retry loop must not see "still failing" while
  * nothing is sent. Texts may be NULL. */

@@ -7,7 +7,7 @@ set max_parallel_workers_per_gather = 0;
 select set_config('history.now', :'end', false) \gset
 
 create function pg_temp.u(i bigint, what int) returns float8 language sql immutable parallel safe
-return (hashint8extended(i, :seed * 1000 + what) & 4503599627370495) / 4503599627370496.0::float8;
+return (hashint8extended(i, :seed::bigint * 1000 + what) & 4503599627370495) / 4503599627370496.0::float8;
 
 -- Normal, and by it lognormal with a median.
 create function pg_temp.around(med float8, sd float8, i bigint, what int) returns float8 language sql immutable parallel safe
@@ -126,12 +126,12 @@ from (
   select r.i, r.id, null, r.first + pg_temp.s(r.lease_ms), 1, 'lapsed', null, null, null, null, null, null from row r where r.fate = 'late'
   union all
   select r.i, r.id, null, least(r.settled + interval '1 minute', :'end'), r.attempt, 'refused', null, null,
-    'mismatch' || case r.tool when 1 then (array[': /amount', ': /line', ': /amount, /line'])[1 + r.i % 3] else '' end, null, null, null
+    'mismatch' || case r.tool when 1 then (array[': /amount', ': /line', ': /amount, /line'])[1 + r.i % 3] when 8 then ': /text' else '' end, null, null, null
   from row r join habit h on h.n = r.tool
   where pg_temp.u(r.i, 9) < h.mismatch and r.keep_until + interval '30 days' > :'end'
   union all
   select r.i, r.id, null, r.first + r.gave_up + interval '1 second', 1, 'refused', null, null, 'unknown', null, null, null
-  from row r where r.fate in ('landed', 'absent') and r.i % 4 = 0
+  from row r where r.fate in ('landed', 'absent') and r.i % 8 = 0
   union all
   select r.i, r.id, r.token, r.keep_until + interval '1 second', r.attempt, 'expired', null, null, null, h.namespace, h.name, r.key
   from row r join habit h on h.n = r.tool

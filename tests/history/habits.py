@@ -27,7 +27,8 @@ def tool(namespace, name, share, habit=None, fault=None, **policy):
 
 TOOLS = [
     tool('payments', 'refund_order', 0.18, key='refund:{/order_id}:{/line}', keep=['/amount', '/line', '/order_id']),
-    tool('payments', 'charge_card', 0.13, turn_budget=3, turn_asks=40, key='charge:{/cart_id}', escalate_after='3d'),
+    tool('payments', 'charge_card', 0.13, turn_budget=3, turn_asks=40, key='charge:{/cart_id}', escalate_after='3d',
+         probe_backoff=['2s', '1m', '2h']),
     tool('payments', 'payout', 0.05, key='payout:{/id}', on_unknown='retry', retry_window='10m'),
     tool('payments', 'settle_batch', 0.04, {'med_ms': 4000, 'sd': 0.45, 'unknown': 0.002}, fault='lease', key='batch:{/id}',
          lease='10s'),
@@ -36,12 +37,13 @@ TOOLS = [
     tool('mail', 'send_sms', 0.09, {'far': 0.06, 'far_part': 0.97}, fault='memory', key='sms:{/to}:{/id}', keep_key='1d',
          keep_result='1d', business_key=['/to', '/id'], business_window='1d', on_business_duplicate='report'),
     tool('mail', 'newsletter', 0.06, {'peak': 0.1, 'swing': 0.9}, fault='result', key='news:{/issue}:{/to}', keep_result='5m'),
-    tool('mail', 'post_message', 0.06, fault='mismatch', key='post:{/channel}:{/day}', keep=['/channel', '/day', '/text'],
+    tool('mail', 'post_message', 0.06, {'mismatch': 0.03}, fault='mismatch', key='post:{/channel}:{/day}', keep=['/channel', '/day', '/text'],
          **{'class': 'accumulate'}),
     tool('infra', 'deploy', 0.03, {'med_ms': 60000, 'sd': 0.5, 'unknown': 0.03, 'gave_up_ms': 90000}, fault='client',
          key='deploy:{/service}:{/version}', lease='15m', settle='10s'),
     tool('infra', 'create_ticket', 0.09, key='ticket:{/alert}:{/n}', keep_key='7d', keep_result='7d', fault='late'),
-    tool('infra', 'scale_group', 0.07, {'far': 0.0}, fault='long', key='scale:{/group}:{/at}', keep_key='400d'),
+    tool('infra', 'scale_group', 0.07, {'far': 0.0}, fault='long', key='scale:{/group}:{/at}', keep_key='20d',
+         keep_result='20d'),
     tool('infra', 'read_metrics', 0.0, **{'class': 'read'}),
 ]
 

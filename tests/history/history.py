@@ -18,7 +18,7 @@ from harness import PG_CLIENT_BIN, Daemon, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DAYS = 30
-PLACES = 32  # of a histogram, as the daemon counts
+PLACES = 40  # of a histogram, as the daemon counts
 
 FORMER = '''
 update effect.tool set registered_at = :'end'::timestamptz - interval '20 days';
@@ -83,9 +83,9 @@ def build(cluster, n=50000, seed=1, only=None):
     for p in planted:
         for found in p.finds:
             if found.get('key'):
-                ids[(found['namespace'], found['tool'], found['key'])] = None
+                ids[(p.tool['namespace'], p.tool['name'], found['key'])] = None
     for place in ids:
         ids[place] = cluster.psql('select effect.id({})'.format(', '.join("'" + word.replace("'", "''") + "'" for word in place)))
     found = [{**{k: v for k, v in f.items() if k != 'key'}, 'plant': p.name,
-              **({'effect': ids[(f['namespace'], f['tool'], f['key'])]} if f.get('key') else {})} for p in planted for f in p.finds]
+              **({'effect': ids[(p.tool['namespace'], p.tool['name'], f['key'])]} if f.get('key') else {})} for p in planted for f in p.finds]
     return {'seed': seed, 'effects': n, 'from': start.strftime('%Y-%m-%dT%H:%M:%SZ'), 'to': end, 'planted': found}

@@ -27,14 +27,14 @@ $$;
 create function pg_temp.id(p_tool int, p_key text) returns uuid language sql
 as $$ select effect.id(h.namespace, h.name, p_key) from habit h where h.n = p_tool $$;
 
-create function pg_temp.tell(p_tool int, p_decision text, p_ms bigint) returns void language sql
-as $$ insert into told values (effect.now(), p_tool, p_decision, p_ms) $$;
+-- What the ledger says is to be counted of an answer: 'completed:1234 late:1234'.
+create function pg_temp.count(p_tool int, p_counted text) returns void language sql
+as $$
+  insert into told
+  select effect.now(), p_tool, split_part(w, ':', 1), split_part(w, ':', 2)::bigint from unnest(string_to_array(p_counted, ' ')) as w
+$$;
 
--- Milliseconds since the newest claim of an effect.
-create function pg_temp.age(p_id uuid) returns bigint language sql
-as $$ select ceil(extract(epoch from effect.now() - l.claimed_at) * 1000)::bigint from effect.ledger l where l.id = p_id $$;
-
--- p_name: what makes the token and the fingerprint: the caller's, and the call's.
+-- p_token, p_args: texts that make the token and the fingerprint.
 create function pg_temp.begin(p_tool int, p_key text, p_token text, p_args text, p_run text, p_turn text, p_business text,
   p_kept text, p_again text, p_owner text) returns text
 language plpgsql
@@ -43,62 +43,46 @@ declare
   v record;
   v_id uuid := pg_temp.id(p_tool, p_key);
 begin
-  select b.answer, b.done_at into strict v
+  select b.answer, b.counted into strict v
   from effect.begin_guarded(array[v_id], array[pg_temp.version(p_tool)], array[p_key], array[md5(p_args)::uuid],
     array[md5(p_token)::uuid], array[null::uuid], array[null::int], array[p_owner], array[p_run], array['1'], array[p_turn],
     array[p_kept], array[false], array[5000], array[false], array[md5(p_business)::uuid], array[p_again], array[false],
     effect.now(), null, null) b;
-  perform pg_temp.tell(p_tool, v.answer, 1);
-  if v.answer = 'replay' then
-    perform pg_temp.tell(p_tool, 'replay_age', ceil(extract(epoch from effect.now() - v.done_at) * 1000)::bigint);
-  end if;
+  perform pg_temp.count(p_tool, concat_ws(' ', v.answer || ':1', v.counted));
   return v.answer;
 end
 $$;
 
 create function pg_temp.complete(p_tool int, p_key text, p_token text, p_outcome text, p_result text) returns text
-language plpgsql
+language sql
 as $$
-declare
-  v record;
-  v_id uuid := pg_temp.id(p_tool, p_key);
-begin
-  select c.answer, c.already into strict v
-  from effect.complete(array[v_id], array[md5(p_token)::uuid], array[(select h.namespace from habit h where h.n = p_tool)],
-    array[null::bigint], array[p_outcome], array[p_result], array[null::bigint], array[null::bytea], array[false]) c;
-  if v.answer = 'ok' and not v.already then
-    perform pg_temp.tell(p_tool, case p_outcome when 'succeeded' then 'completed' else p_outcome end, pg_temp.age(v_id));
-  end if;
-  return v.answer;
-end
+  select c.answer || coalesce(pg_temp.count(p_tool, c.counted)::text, '')
+  from effect.complete(array[pg_temp.id(p_tool, p_key)], array[md5(p_token)::uuid],
+    array[(select h.namespace from habit h where h.n = p_tool)], array[null::bigint], array[p_outcome], array[p_result],
+    array[null::bigint], array[null::bytea], array[false]) c
 $$;
 
 create function pg_temp.release(p_tool int, p_key text, p_token text, p_reason text) returns text
-language plpgsql
+language sql
 as $$
-declare
-  v_answer text;
-begin
-  perform pg_temp.tell(p_tool, 'released', pg_temp.age(pg_temp.id(p_tool, p_key)));
-  select r.answer into strict v_answer
+  select r.answer || coalesce(pg_temp.count(p_tool, r.counted)::text, '')
   from effect.release(array[pg_temp.id(p_tool, p_key)], array[md5(p_token)::uuid], array[null::text], array[p_reason],
-    array[false]) r;
-  return v_answer;
-end
+    array[false]) r
 $$;
 
 create function pg_temp.unknown(p_tool int, p_key text, p_token text, p_reason text) returns text
-language plpgsql
+language sql
 as $$
-declare
-  v_answer text;
-begin
-  perform pg_temp.tell(p_tool, 'gave_up', pg_temp.age(pg_temp.id(p_tool, p_key)));
-  select u.answer into strict v_answer
+  select u.answer || coalesce(pg_temp.count(p_tool, u.counted)::text, '')
   from effect.unknown(array[pg_temp.id(p_tool, p_key)], array[md5(p_token)::uuid], array[null::text], array[p_reason],
-    array[false]) u;
-  return v_answer;
-end
+    array[false]) u
+$$;
+
+create function pg_temp.extend(p_tool int, p_key text, p_token text, p_lease_ms text) returns text
+language sql
+as $$
+  select x.answer
+  from effect.extend(array[pg_temp.id(p_tool, p_key)], array[md5(p_token)::uuid], array[null::text], array[p_lease_ms::int]) x
 $$;
 
 -- One pass of a sweeper whose probes and notices are answered at once; p_verdict null: no word ever comes.
@@ -113,16 +97,13 @@ begin
   for v in select * from effect.sweep(1000, 100, p_notify) s order by s.effect, s.task loop
     select h.n into strict v_tool from habit h where h.namespace = v.namespace and h.name = v.tool;
     v_did := v_did || v.task || ' ';
+    perform pg_temp.count(v_tool, v.counted);
     if v.task = 'probe' and p_verdict is not null then
-      perform effect.verdict(array[v.effect], array[v.attempt], array[v.probe_no], array[p_verdict], array['HTTP 503'],
-        array[null::text], array[null::bigint], array[null::bytea], array[false]);
-      perform pg_temp.tell(v_tool, 'probe_' || p_verdict, 80);
+      perform pg_temp.count(v_tool, concat_ws(' ', 'probe_' || p_verdict || ':80', d.counted))
+      from effect.verdict(array[v.effect], array[v.attempt], array[v.probe_no], array[p_verdict], array['HTTP 503'],
+        array[null::text], array[null::bigint], array[null::bytea], array[false]) d;
     elsif v.task = 'notify' then
       perform effect.notified(array[v.effect], array[v.notice_no], array[true], array[null::text]);
-    elsif v.task = 'lapsed' then
-      perform pg_temp.tell(v_tool, 'lapsed', 0);
-    elsif v.task = 'escalated' then
-      perform pg_temp.tell(v_tool, 'escalated_effect', 0);
     end if;
   end loop;
   return v_did;

@@ -31,7 +31,7 @@ from row r, generate_series(1, 2) where r.fate = 'absent'
 union all
 select r.settled - (r.settled - r.first) * 0.5, r.tool, 'escalated_effect', 60000 from row r where r.fate = 'person'
 union all
-select r.first + r.gave_up + interval '1 second', r.tool, 'unknown', 1 from row r where r.fate in ('landed', 'absent') and r.i % 4 = 0
+select r.first + r.gave_up + interval '1 second', r.tool, 'unknown', 1 from row r where r.fate in ('landed', 'absent') and r.i % 8 = 0
 union all
 select r.first + pg_temp.s(r.took * 0.5), r.tool, 'busy', 1 from row r join habit h on h.n = r.tool where pg_temp.u(r.i, 8) < h.busy
 union all
@@ -61,7 +61,7 @@ select c.slot, h.namespace, h.name, c.decision, sum(c.n),
   array[:places]::bigint[]
 from (
   select case when at < :'end'::timestamptz - interval '48 hours' then date_trunc('hour', at) else date_trunc('minute', at) end as slot,
-    tool, decision, case when ms < 1 then 1 else least(floor(ln(ms + 0.5) / ln(2))::int + 2, 32) end as place, count(*) as n
+    tool, decision, case when ms < 1 then 1 else least(floor(ln(ms + 0.5) / ln(2))::int + 2, 40) end as place, count(*) as n
   from counted
   group by 1, 2, 3, 4
 ) as c join habit h on h.n = c.tool
