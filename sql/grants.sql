@@ -18,6 +18,7 @@ grant execute on function effect.begin_here, effect.complete_here, effect.execut
 grant select on effect.schema_version to effect_daemon, effect_report;
 grant execute on function effect.id to effect_daemon, effect_report;
 -- The reports from psql: p_scope null is all namespaces.
-grant execute on function effect.report, effect.report_summary, effect.report_timeouts, effect.report_retention, effect.report_capacity,
-  effect.report_daily to effect_report;
+grant execute on function effect.report, effect.report_summary, effect.report_stuck, effect.report_escalated,
+  effect.report_incidents, effect.report_duplicates, effect.report_mismatches, effect.report_churn, effect.report_budgets,
+  effect.report_timeouts, effect.report_retention, effect.report_capacity, effect.report_daily to effect_report;
 grant select on effect.effects, effect.open_effects, effect.history, effect.incidents, effect.turns, effect.stat to effect_report;

@@ -31,7 +31,8 @@ struct report_params {
 };
 
 /* Those of effect.report_rows. */
-static const char *const names[] = {"summary", "timeouts", "retention", "capacity", "daily", NULL};
+static const char *const names[] = {"summary", "stuck", "escalated", "incidents", "duplicates",
+    "mismatches", "churn", "budgets", "timeouts", "retention", "capacity", "daily", NULL};
 
 static const struct param table[] = {
     PARAM(struct report_params, name, PARAM_WORD, .words = names, .required = true),

@@ -164,7 +164,7 @@ begin
   end if;
   if granted and twin is not null then
     perform effect.note(p_id, 'duplicate', v_seen.attempt, format('of %s, %s', twin, twin_key) || coalesce(': ' || p_again, ''),
-      p_by => case when p_again is not null then 'caller' end);
+      p_by => case when p_again is not null then 'caller' end, p_detail => p_again);
   end if;
   if answer in ('mismatch', 'unknown', 'escalated', 'exhausted') and v_seen.id is not null then
     perform effect.note_refused(p_id, v_seen.attempt, answer, p_run => p_run,

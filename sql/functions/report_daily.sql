@@ -10,7 +10,7 @@ set plan_cache_mode = force_custom_plan set jit = off set max_parallel_workers_p
 as $$
 #variable_conflict use_column
 declare
-  v_names text[] := '{summary,timeouts,retention,capacity}';
+  v_names text[] := '{summary,stuck,escalated,incidents,duplicates,mismatches,churn,budgets,timeouts,retention,capacity}';
   v_name text;
   v_look json;
   v_of bigint;

@@ -19,6 +19,22 @@ begin
       return query select row_to_json(r) from effect.report_capacity(p_scope, p_namespace, p_tool, p_from, p_to, p_limit) r;
     when 'daily' then
       return query select row_to_json(r) from effect.report_daily(p_scope, p_namespace, p_tool, p_from, p_to, p_limit) r;
+    when 'stuck' then
+      return query select row_to_json(r) from effect.report_stuck(p_scope, p_namespace, p_tool, p_from, p_to, p_limit) r;
+    when 'escalated' then
+      return query select row_to_json(r) from effect.report_escalated(p_scope, p_namespace, p_tool, p_from, p_to, p_limit) r;
+    when 'incidents' then
+      return query select row_to_json(r) from effect.report_incidents(p_scope, p_namespace, p_tool, p_from, p_to, p_limit) r;
+    when 'duplicates' then
+      return query select row_to_json(r)
+      from effect.report_duplicates(p_scope, p_namespace, p_tool, p_from, p_to, p_limit, p_within_ms) r;
+    when 'mismatches' then
+      return query select row_to_json(r) from effect.report_mismatches(p_scope, p_namespace, p_tool, p_from, p_to, p_limit) r;
+    when 'churn' then
+      return query select row_to_json(r)
+      from effect.report_churn(p_scope, p_namespace, p_tool, p_from, p_to, p_limit, p_keys_min) r;
+    when 'budgets' then
+      return query select row_to_json(r) from effect.report_budgets(p_scope, p_namespace, p_tool, p_from, p_to, p_limit) r;
   end case;
 end
 $$;

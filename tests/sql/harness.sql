@@ -197,7 +197,7 @@ begin
       array_agg(effect_test.uid(coalesce(j ->> 'fp', 'args')) order by n) as fp,
       array_agg(coalesce((j ->> 'token')::uuid, gen_random_uuid()) order by n) as token,
       array_agg((j ->> 'request')::uuid order by n) as request,
-      array_agg(j ->> 'run' order by n) as run, array_agg(j ->> 'turn' order by n) as turn,
+      array_agg(j ->> 'run' order by n) as run, array_agg(j ->> 'turn' order by n) as turn, array_agg(j ->> 'kept' order by n) as kept,
       array_fill(null::text, array[count(*)::int]) as nothing, array_fill(null::int, array[count(*)::int]) as no_lease,
       array_agg(coalesce((j ->> 'regrant')::bool, false) order by n) as regrant,
       array_agg(coalesce((j ->> 'within_ms')::int, 5000) order by n) as within_ms,
@@ -208,7 +208,7 @@ begin
     from effect_test.entries(p))
   select array_agg(effect_test.plain(b)) into v_rows
   from a, effect.begin_guarded(a.id, a.policy, a.key, a.fp, a.token, a.request, a.no_lease, a.nothing, a.run, a.nothing, a.turn,
-    a.nothing, a.regrant, a.within_ms, a.resent, a.business, a.again, a.counted, effect.now(),
+    a.kept, a.regrant, a.within_ms, a.resent, a.business, a.again, a.counted, effect.now(),
     effect_test.uid('instance'), effect_test.boot(1)) b;
   return effect_test.answers(p, v_rows);
 end
@@ -714,4 +714,29 @@ create function effect_test.found(p_report jsonb) returns text
 language sql immutable as $$
   select string_agg(concat_ws(' ', f.j ->> 'tool', f.j ->> 'code', f.j ->> 'level'), ', ' order by f.i)
   from jsonb_array_elements(p_report -> 'findings') with ordinality as f(j, i)
+$$;
+
+-- A report, its rows as objects without nulls. p_with: scope, ns, tool, from, to, limit, within_ms, keys_min.
+create function effect_test.told(p_name text, p_with jsonb default '{}') returns jsonb
+language sql as $$
+  select r.j || jsonb_build_object('rows', (
+    select coalesce(jsonb_agg(jsonb_strip_nulls(w.row)), '[]') from effect_test.report_rows(r.j) as w(row)))
+  from effect_test.report(p_name, p_with ->> 'scope', p_with ->> 'ns', p_with ->> 'tool', (p_with ->> 'from')::timestamptz,
+    (p_with ->> 'to')::timestamptz, coalesce((p_with ->> 'limit')::int, 100), (p_with ->> 'within_ms')::bigint,
+    coalesce((p_with ->> 'keys_min')::int, 3)) as r(j)
+$$;
+
+-- What it finds: 'tool code, tool code', in their order; null: nothing.
+create function effect_test.finds(p_name text, p_with jsonb default '{}') returns text
+language sql as $$
+  select string_agg(concat_ws(' ', f.j ->> 'tool', f.j ->> 'code'), ', ' order by f.i)
+  from jsonb_array_elements(effect_test.told(p_name, p_with) -> 'findings') with ordinality as f(j, i)
+$$;
+
+-- Some columns of such rows: [[...], ...].
+create function effect_test.cells(p_told jsonb, variadic p_columns text[]) returns jsonb
+language sql immutable as $$
+  select coalesce(jsonb_agg((select jsonb_agg(r.j -> c.name order by c.i) from unnest(p_columns) with ordinality as c(name, i))
+    order by r.i), '[]')
+  from jsonb_array_elements(p_told -> 'rows') with ordinality as r(j, i)
 $$;
