@@ -1,17 +1,15 @@
 /*
- * tools list: the policies in force, as the daemon tells them. tools lint [DIR]: the same checks
- * offline, on the files themselves, so that they can stand in a repository's own CI: exit 1 for
- * findings, 78 for what would not load. tools probe: the daemon asks the provider about one effect,
- * and tells what the ledger would decide; exit 76 for a probe that could not tell.
+ * tools list: the policies in force, as the daemon tells them, and what it finds in them. tools
+ * probe: the daemon asks the provider about one effect, and tells what the ledger would decide;
+ * exit 76 for a probe that could not tell. tools lint and tools import stand in tools_*.c.
  */
 #include "alloc.h"
 #include "ask.h"
 #include "buf.h"
-#include "config.h"
 #include "ctl.h"
 #include "show.h"
 #include "table.h"
-#include "tool.h"
+#include "tools_lint.h"
 #include "usage.h"
 
 #include <stdio.h>
@@ -43,9 +41,15 @@ list_findings(struct buf *out, const struct ask_answer *a, uint32_t tool, const 
 {
 	uint32_t list = json_member(&a->doc, tool, "findings");
 	uint32_t node = list && a->doc.nodes[list].n_children ? list + 1 : 0;
-	char *pointer, *text, *code;
+	char *pointer, *text, *code, *level;
 
 	for (; node; node = a->doc.nodes[node].next) {
+		level = ask_text(a, node, "level");
+		if (level && !strcmp(level, "advice")) {
+			free(level);
+			continue; /* tools lint tells it to whoever writes policies */
+		}
+		free(level);
 		pointer = ask_text(a, node, "pointer");
 		text = ask_text(a, node, "text");
 		code = ask_text(a, node, "code");
@@ -145,108 +149,6 @@ tools_list(struct ctl *ctl)
 			list_tools(&answer);
 	}
 	ask_answer_free(&answer);
-	return code;
-}
-
-/* ---- lint ---- */
-
-struct lint {
-	bool json;
-	const char *tool; /* of the policy under the glass */
-	struct buf out;
-	size_t n_policies, n_findings;
-};
-
-static void
-lint_finding(void *arg, const struct tool_finding *f)
-{
-	struct lint *lint = arg;
-
-	if (!lint->json) {
-		show_finding(&lint->out, lint->tool, f->pointer, f->text, f->code);
-	} else {
-		buf_add_str(&lint->out, lint->n_findings ? ",{" : "{");
-		buf_json_member_str(&lint->out, "tool", lint->tool);
-		buf_json_member_str(&lint->out, "code", f->code);
-		buf_json_member_str(&lint->out, "pointer", f->pointer ? f->pointer : "");
-		buf_json_member_str(&lint->out, "text", f->text);
-		buf_add_char(&lint->out, '}');
-	}
-	lint->n_findings++;
-}
-
-static void
-lint_policy(void *arg, struct tool_policy *policy)
-{
-	struct lint *lint = arg;
-
-	lint->n_policies++;
-	lint->tool = policy->name;
-	tool_lint(policy, lint_finding, lint);
-}
-
-static int
-lint_dir(const struct ctl *ctl, const char *dir, bool trust_annotations)
-{
-	struct lint lint = {.json = ctl->json};
-	struct tool_set *set;
-	bool missing = false;
-	char *error = NULL;
-	int code;
-
-	set = tool_set_load(dir, trust_annotations, &missing, &error);
-	if (!set) {
-		code = show_failure(ctl, CTL_CONFIG, "config", "%s", error);
-		free(error);
-		return code;
-	}
-	if (missing) {
-		tool_set_free(set);
-		return show_failure(ctl, CTL_CONFIG, "config", "there is no folder \"%s\"", dir);
-	}
-	if (ctl->json)
-		buf_add_str(&lint.out, "{\"findings\":[");
-	tool_set_each(set, "default", lint_policy, &lint);
-	if (ctl->json) {
-		buf_printf(&lint.out, "],\"policies\":%zu}", lint.n_policies);
-		show_schema("tools-lint", lint.out.data, lint.out.len);
-	} else {
-		buf_printf(
-		    &lint.out, "%zu policies, %zu findings\n", lint.n_policies, lint.n_findings);
-		show_out(&lint.out);
-	}
-	tool_set_free(set);
-	buf_free(&lint.out);
-	return lint.n_findings ? CTL_FINDINGS : CTL_OK;
-}
-
-static int
-tools_lint(struct ctl *ctl)
-{
-	struct flag_set set = {0};
-	struct config_flags flags = {0};
-	struct config *config;
-	char *error = NULL;
-	int code;
-
-	flag_add(&set, "config", 'c', "FILE",
-	    "the daemon's config, which names the folder (default: its default)");
-	if ((code = usage_read(ctl, &set, "[DIR]", 0, 1)) != USAGE_GO_ON)
-		return code;
-	flags.file = usage_value(&set, "config");
-	config = config_load(&flags, &error);
-	if (config) {
-		code = lint_dir(
-		    ctl, set.n_args ? set.args[0] : config->tools_dir, config->trust_annotations);
-		config_free(config);
-	} else if (set.n_args && !flags.file) {
-		/* a folder in a repository is looked at also where this machine's own config is
-		 * broken or not ours to read */
-		code = lint_dir(ctl, set.args[0], false);
-	} else {
-		code = show_failure(ctl, CTL_CONFIG, "config", "%s", error);
-	}
-	free(error);
 	return code;
 }
 

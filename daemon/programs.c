@@ -23,11 +23,12 @@ programs_look(const char *event, const char *whose, const char *path)
 }
 
 static void
-programs_policy_cb(void *arg, struct tool_policy *policy)
+programs_policy_cb(void *arg, struct tool_policy *policy, const char *file)
 {
 	const char *path = policy->probe_exec.n > 0 ? policy->probe_exec.items[0] : NULL;
 	char **last = arg;
 
+	(void)file;
 	if (!path || (*last && strcmp(path, *last) == 0))
 		return; /* many tools may share one */
 	programs_look("tools", "the probe", path);

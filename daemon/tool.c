@@ -187,60 +187,79 @@ tool_set_free(struct tool_set *set)
 	free(set);
 }
 
+/* Whom faults are told. */
+struct told {
+	void (*cb)(void *arg, const struct tool_finding *f);
+	void *arg;
+};
+
+static void
+tell(const struct told *told, const char *file, const struct tool_policy *policy, const char *text)
+{
+	struct tool_finding f = {.file = file, .pointer = "", .code = "not_loaded", .text = text};
+	char *pointer = NULL;
+
+	if (policy != NULL) {
+		f.tool = policy->name;
+		if (policy->place >= 0)
+			f.pointer = pointer = xasprintf("/%d", policy->place);
+	}
+	(void)tool_finding_level(f.code, &f.level);
+	told->cb(told->arg, &f);
+	free(pointer);
+}
+
 /* Takes `policy` whether it succeeds or not. */
-static bool
-add_policy(struct tool_set *set, struct tool_policy *policy, const char *file, char **ret_error)
+static void
+add_policy(
+    struct tool_set *set, struct tool_policy *policy, const char *file, const struct told *told)
 {
 	struct tool_policy *twin;
+	char *why = NULL;
 	size_t i;
 
 	twin = map_find(&set->by_name, ns_of(policy), policy->name);
 	if (twin != NULL) {
 		for (i = 0; set->loaded[i] != twin; i++)
 			;
-		*ret_error = xasprintf("%s: '%s' %s%s has a policy already, in %s", file,
-		    policy->name, policy->ns == NULL ? "for every namespace" : "in namespace ",
-		    ns_of(policy), set->files[i]);
-		tool_policy_free(policy);
-		return false;
+		why = xasprintf("has a policy %s%s already, in %s",
+		    policy->ns == NULL ? "for every namespace" : "in namespace ", ns_of(policy),
+		    set->files[i]);
+	} else if (set->n_loaded == POLICIES_MAX) {
+		why = xasprintf("more than %d policies", POLICIES_MAX);
 	}
-	if (set->n_loaded == POLICIES_MAX) {
-		*ret_error = xasprintf("%s: more than %d policies", file, POLICIES_MAX);
+	if (why != NULL) {
+		tell(told, file, policy, why);
 		tool_policy_free(policy);
-		return false;
+		free(why);
+		return;
 	}
 	set->loaded = xrealloc(set->loaded, (set->n_loaded + 1) * sizeof *set->loaded);
 	set->files = xrealloc(set->files, (set->n_loaded + 1) * sizeof *set->files);
 	set->loaded[set->n_loaded] = policy;
 	set->files[set->n_loaded++] = xstrdup(file);
 	map_add(&set->by_name, policy);
-	return true;
 }
 
-static bool
-load_file(struct tool_set *set, const char *path, bool trust_annotations, char **ret_error)
+static void
+load_file(struct tool_set *set, const char *path, bool trust_annotations, const struct told *told)
 {
 	struct tool_parse_list list = {0};
 	char *text, *why;
-	bool missing, ok;
+	bool missing;
 	size_t len, i;
 
 	text = file_read(path, FILE_BYTES_MAX, &len, &missing, &why);
 	if (text == NULL) {
-		*ret_error = xasprintf("%s: %s", path, why);
+		tell(told, path, NULL, why);
 		free(why);
-		return false;
+		return;
 	}
-	ok = tool_parse(&list, path, text, len, trust_annotations, ret_error);
-	for (i = 0; i < list.n; i++) {
-		if (ok)
-			ok = add_policy(set, list.items[i], path, ret_error);
-		else
-			tool_policy_free(list.items[i]);
-	}
+	(void)tool_parse(&list, path, text, len, trust_annotations, told->cb, told->arg);
+	for (i = 0; i < list.n; i++)
+		add_policy(set, list.items[i], path, told);
 	free(list.items);
 	free(text);
-	return ok;
 }
 
 static int
@@ -259,12 +278,13 @@ compare_names(const struct dirent **a, const struct dirent **b)
 }
 
 struct tool_set *
-tool_set_load(const char *dir, bool trust_annotations, bool *ret_missing, char **ret_error)
+tool_set_read(const char *dir, bool trust_annotations, bool *ret_missing,
+    void (*cb)(void *arg, const struct tool_finding *f), void *arg)
 {
+	const struct told told = {cb, arg};
 	struct tool_set *set = tool_set_empty();
 	struct dirent **names;
-	char *path;
-	bool ok = true;
+	char *path, *why;
 	int i, n;
 
 	n = scandir(dir, &names, is_policy_file, compare_names);
@@ -272,20 +292,54 @@ tool_set_load(const char *dir, bool trust_annotations, bool *ret_missing, char *
 	if (*ret_missing)
 		return set;
 	if (n < 0) {
-		*ret_error = xasprintf("%s: cannot be read: %s", dir, strerror(errno));
+		why = xasprintf("cannot be read: %s", strerror(errno));
+		tell(&told, dir, NULL, why);
+		free(why);
 		tool_set_free(set);
 		return NULL;
 	}
 	for (i = 0; i < n; i++) {
 		path = xasprintf("%s/%s", dir, names[i]->d_name);
-		ok = ok && load_file(set, path, trust_annotations, ret_error);
+		load_file(set, path, trust_annotations, &told);
 		free(path);
 		free(names[i]);
 	}
 	free(names);
-	if (ok)
+	return set;
+}
+
+struct faults {
+	char *first; /* owned */
+	size_t n;
+};
+
+static void
+fault_cb(void *arg, const struct tool_finding *f)
+{
+	struct faults *faults = arg;
+
+	if (faults->n++ == 0)
+		faults->first = xasprintf("%s: %s%s%s%s%s%s", f->file, f->tool ? "'" : "",
+		    f->tool ? f->tool : "", f->tool ? "': " : "", f->pointer,
+		    f->pointer[0] != '\0' ? ": " : "", f->text);
+}
+
+struct tool_set *
+tool_set_load(const char *dir, bool trust_annotations, bool *ret_missing, char **ret_error)
+{
+	struct faults faults = {0};
+	struct tool_set *set =
+	    tool_set_read(dir, trust_annotations, ret_missing, fault_cb, &faults);
+
+	if (faults.n == 0)
 		return set;
 	tool_set_free(set);
+	*ret_error = faults.first;
+	if (faults.n > 1) {
+		*ret_error = xasprintf(
+		    "%s (and %zu more: effectctl tools lint)", faults.first, faults.n - 1);
+		free(faults.first);
+	}
 	return NULL;
 }
 
@@ -369,6 +423,7 @@ print_finding(void *arg, const struct tool_finding *f)
 		buf_add_char(out, ',');
 	buf_add_char(out, '{');
 	buf_json_member_str(out, "code", f->code);
+	buf_json_member_str(out, "level", tool_finding_word(f->level));
 	buf_json_member_str(out, "pointer", f->pointer);
 	buf_json_member_str(out, "text", f->text);
 	buf_add_char(out, '}');
@@ -411,7 +466,7 @@ tool_set_json(struct tool_set *set, char *const *ns, size_t n_ns,
 
 void
 tool_set_each(struct tool_set *set, const char *ns,
-    void (*cb)(void *arg, struct tool_policy *policy), void *arg)
+    void (*cb)(void *arg, struct tool_policy *policy, const char *file), void *arg)
 {
 	struct tool_policy *bound;
 	size_t i;
@@ -420,7 +475,7 @@ tool_set_each(struct tool_set *set, const char *ns,
 		bound = tool_policy_bind(
 		    set->loaded[i], set->loaded[i]->ns == NULL ? ns : set->loaded[i]->ns);
 		seal(bound);
-		cb(arg, bound);
+		cb(arg, bound, set->files[i]);
 		tool_unref(bound);
 	}
 }

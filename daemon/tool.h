@@ -10,6 +10,7 @@
 #include "buf.h"
 #include "errors.h"
 #include "key.h"
+#include "tool_finding.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,6 +72,7 @@ struct tool_policy {
 	struct probe_http_spec *probe_http; /* NULL: no http probe */
 	struct probe_sql_spec *probe_sql;   /* NULL: no sql probe */
 	struct execute_spec *execute;	    /* NULL: its calls are made by whoever begins */
+	int place;			    /* in its file's array; -1: the file is one object */
 	char *json;			    /* secrets are pointers only */
 	int64_t version;		    /* digest_policy_version(ns, name, json) */
 	struct tool_policy
@@ -79,15 +81,6 @@ struct tool_policy {
 
 struct tool_set;
 
-/* A fault found at load or by lint. */
-struct tool_finding {
-	char *file;    /* NULL for findings about an effective policy */
-	char *tool;    /* may be NULL */
-	char *pointer; /* RFC 6901 into the policy object */
-	char *code;    /* stable word, such as "irreversible_without_probe" */
-	char *text;    /* one lower-case line */
-};
-
 /*
  * Reads the *.json of `dir` in name order (dotfiles skipped; a missing folder is no policies and
  * sets *ret_missing). On any fault returns NULL and sets *ret_error to one line naming file, tool,
@@ -95,6 +88,12 @@ struct tool_finding {
  */
 struct tool_set *tool_set_load(
     const char *dir, bool trust_annotations, bool *ret_missing, char **ret_error);
+/*
+ * The same for whoever wants to know all that is wrong: cb is told each fault, which it may not
+ * keep, and the set is what could be read. NULL: the folder could not be, which cb was told.
+ */
+struct tool_set *tool_set_read(const char *dir, bool trust_annotations, bool *ret_missing,
+    void (*cb)(void *arg, const struct tool_finding *f), void *arg);
 struct tool_set *tool_set_empty(void);
 void tool_set_free(struct tool_set *set); /* policies in use live on */
 
@@ -124,7 +123,7 @@ bool tool_set_has_result_secret(const struct tool_set *set);
 /*
  * The `tools` method: appends a JSON array of the effective policies of the namespaces ns[0, n_ns),
  * each an object of the policy's members and `version` (a string of decimal digits, since not every
- * reader of JSON keeps 63 bits) and `findings` (array of {code, pointer, text}). `more` adds
+ * reader of JSON keeps 63 bits) and `findings` (array of {code, level, pointer, text}). `more` adds
  * further members to each; NULL = none.
  */
 void tool_set_json(struct tool_set *set, char *const *ns, size_t n_ns,
@@ -134,9 +133,9 @@ void tool_set_json(struct tool_set *set, char *const *ns, size_t n_ns,
 size_t tool_lint(const struct tool_policy *policy,
     void (*cb)(void *arg, const struct tool_finding *f), void *arg);
 /* Calls cb for each loaded policy as its file has it, bound to namespace `ns` unless it names its
- * own (for effectctl tools lint|list offline). */
+ * own, and with the file's path (for effectctl tools lint offline). */
 void tool_set_each(struct tool_set *set, const char *ns,
-    void (*cb)(void *arg, struct tool_policy *policy), void *arg);
+    void (*cb)(void *arg, struct tool_policy *policy, const char *file), void *arg);
 
 /*
  * Stored form of a result: values at the policy's result_secret pointers become "[secret]", all

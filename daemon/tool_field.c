@@ -1,11 +1,11 @@
 /*
  * Args whose values do not outlast a repeat, told by their names: free text, ids made for one call,
- * readings of the clock, credentials. A name is compared word by word, whether it is written
- * payment_token, payment-token or paymentToken. Advice only: a name proves nothing.
+ * readings of the clock, credentials; and what else a name shows. A name is compared word by word,
+ * whether it is written payment_token, payment-token or paymentToken. Advice only: a name proves
+ * nothing.
  */
 #include "tool_field.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -26,6 +26,16 @@ static const char *const instant[] = {"*timestamp", "ts", "now", "time", "date",
     "sentat", "issuedat", "expiresat", "calledat", NULL};
 static const char *const credential[] = {"*token", "jwt", "*otp", "cookie", "session", "sessionid",
     "csrf", "signature", "authorization", NULL};
+static const char *const secret[] = {"*password", "passwd", "*passphrase", "*secret", "*apikey",
+    "*accesskey", "*privatekey", "*credential", "*credentials", "*pin", "cvv", "cvc", "*cardnumber",
+    "card", "pan", "ssn", NULL};
+static const char *const amount[] = {
+    "*amount", "*price", "*total", "*quantity", "qty", "*cost", "*sum", "*currency", "*fee", NULL};
+static const char *const adds[] = {"add", "append", "book", "buy", "charge", "create", "deploy",
+    "email", "insert", "issue", "notify", "order", "pay", "place", "post", "publish", "refund",
+    "send", "submit", "transfer", "upload", NULL};
+static const char *const removes[] = {
+    "cancel", "close", "delete", "drop", "purge", "remove", "revoke", "terminate", NULL};
 
 static const struct {
 	const char *const *words;
@@ -58,7 +68,7 @@ read_name(const char *pointer)
 	struct name name = {0};
 	bool begins = true;
 
-	for (c = c == NULL ? "" : c + 1; *c != '\0' && name.len < sizeof name.text - 1; c++) {
+	for (c = c == NULL ? pointer : c + 1; *c != '\0' && name.len < sizeof name.text - 1; c++) {
 		if (*c == '_' || *c == '-') {
 			begins = true;
 			continue;
@@ -82,16 +92,70 @@ fits(const struct name *name, const char *word)
 	    strcmp(name->text + name->len - len, word + ends) == 0;
 }
 
+static bool
+fits_any(const struct name *name, const char *const *words)
+{
+	for (; *words != NULL; words++)
+		if (fits(name, *words))
+			return true;
+	return false;
+}
+
+/* The first word of a tool's own name: behind what a server or a namespace puts before it. */
+static bool
+begins_with_any(const char *tool, const char *const *words)
+{
+	const char *own = tool + strlen(tool);
+	struct name name;
+	size_t len = 1;
+
+	while (own > tool && strchr("./: ", own[-1]) == NULL)
+		own--;
+	name = read_name(own);
+	while (len < name.len && !name.begins[len])
+		len++;
+	for (; *words != NULL; words++)
+		if (strlen(*words) == len && strncmp(name.text, *words, len) == 0)
+			return true;
+	return false;
+}
+
 const struct tool_field *
 tool_field_of(const char *pointer)
 {
 	struct name name = read_name(pointer);
-	const char *const *word;
 	size_t i;
 
 	for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		for (word = kinds[i].words; *word != NULL; word++)
-			if (fits(&name, *word))
-				return &kinds[i].field;
+		if (fits_any(&name, kinds[i].words))
+			return &kinds[i].field;
 	return NULL;
+}
+
+bool
+tool_field_is_secret(const char *pointer)
+{
+	struct name name = read_name(pointer);
+
+	return fits_any(&name, secret) || fits_any(&name, credential);
+}
+
+bool
+tool_field_is_amount(const char *pointer)
+{
+	struct name name = read_name(pointer);
+
+	return fits_any(&name, amount);
+}
+
+bool
+tool_field_adds(const char *tool)
+{
+	return begins_with_any(tool, adds);
+}
+
+bool
+tool_field_removes(const char *tool)
+{
+	return begins_with_any(tool, removes);
 }

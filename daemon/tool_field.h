@@ -1,8 +1,11 @@
 /*
- * What an arg is by its name: for advice on keys. Pure.
+ * What an arg is by its name, and what a tool does by its: for advice on policies. A name proves
+ * nothing. Pure.
  */
 #ifndef EFFECTD_TOOL_FIELD_H
 #define EFFECTD_TOOL_FIELD_H
+
+#include <stdbool.h>
 
 struct tool_field {
 	const char *code; /* of the finding where a key is made of it */
@@ -11,5 +14,14 @@ struct tool_field {
 
 /* NULL: nothing that the name shows speaks against it. */
 const struct tool_field *tool_field_of(const char *pointer);
+/* Does it let somebody in, so that it should be stored nowhere? */
+bool tool_field_is_secret(const char *pointer);
+/* Is it how much, of which another value is another effect? */
+bool tool_field_is_amount(const char *pointer);
+/* Does a tool of this name do something that was not there before, by the first word of its name?
+ */
+bool tool_field_adds(const char *tool);
+/* Or takes something away? */
+bool tool_field_removes(const char *tool);
 
 #endif

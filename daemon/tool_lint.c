@@ -1,7 +1,7 @@
 /*
  * Advice on one policy: what loads and yet will run effects twice, or stay open, or forget too
- * early. The codes are stable and stand in effectd-tools(5). What must not load is refused in
- * tool_parse.c. Findings live for the call-back only.
+ * early. The codes and their levels are those of tool_findings.def and stand in effectd-tools(5).
+ * What must not load is refused in tool_parse.c. Findings live for the call-back only.
  */
 #include "tool.h"
 
@@ -14,14 +14,20 @@
 #include "tool_field.h"
 #include "tool_policy.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEP_KEY_MS_MIN 86400000 /* what callers of idempotent interfaces have come to expect */
+#define KEEP_KEY_MS_MIN 86400000   /* what callers of idempotent interfaces have come to expect */
+#define KEEP_RESULT_MS_MIN 1200000 /* crashed runs are resumed up to 20 minutes later */
 #define EXECUTE_MS_LONG 60000
+#define LEASE_MS_MIN_SANE 5000
+#define SETTLE_MS_MIN 5000
+#define ESCALATE_MS_LONG 86400000
+#define ATTEMPTS_MANY 10
 
 struct lint {
 	const struct tool_policy *policy;
@@ -36,20 +42,21 @@ static void found(struct lint *l, const char *code, const char *pointer, const c
 static void
 found(struct lint *l, const char *code, const char *pointer, const char *fmt, ...)
 {
-	struct tool_finding f = {.tool = l->policy->name};
+	struct tool_finding f = {.tool = l->policy->name, .pointer = pointer, .code = code};
+	char *text;
+	bool listed;
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&f.text, fmt, ap) < 0)
+	if (vasprintf(&text, fmt, ap) < 0)
 		abort();
 	va_end(ap);
-	f.code = xstrdup(code);
-	f.pointer = xstrdup(pointer);
+	f.text = text;
+	listed = tool_finding_level(code, &f.level);
+	assert(listed);
 	l->n++;
 	l->cb(l->arg, &f);
-	free(f.code);
-	free(f.pointer);
-	free(f.text);
+	free(text);
 }
 
 static void
@@ -82,6 +89,11 @@ lint_parts(struct lint *l, bool run, bool step, bool turn, bool args, size_t n_f
 		found(l, "key_per_run", "/key",
 		    "all calls of the tool in one run are one effect: the second one is a mismatch "
 		    "or a replay");
+	if (l->policy->class == TOOL_IRREVERSIBLE && n_fields == 0 &&
+	    l->policy->business_key.n == 0)
+		found(l, "no_business_key", "/business_key",
+		    "the key is of one run: nobody notices when another run does the same, as no "
+		    "'business_key' names what is done");
 	if (args && l->policy->ignore.n == 0)
 		found(l, "key_all_args", "/key",
 		    "'{args}' is all of them: one that comes in other words makes another key. "
@@ -102,6 +114,10 @@ lint_key(struct lint *l)
 		    "the default key holds run, step and all args: a model that asks again in "
 		    "other "
 		    "words, or in another step, runs it again");
+		if (l->policy->class == TOOL_IRREVERSIBLE && l->policy->business_key.n == 0)
+			found(l, "no_business_key", "/business_key",
+			    "nobody notices when a model asks for the same in other words, as no "
+			    "'business_key' names what is done");
 		return;
 	}
 	if (key_template_is_constant(l->policy->key))
@@ -150,6 +166,33 @@ lint_probe_sql(struct lint *l, const struct probe_sql_spec *spec)
 		    "a standby may answer, and one that lags does not have what landed");
 }
 
+/* How the probe is asked again and again until its word counts. */
+static void
+lint_pace(struct lint *l)
+{
+	const struct tool_policy *p = l->policy;
+	int64_t wait_ms = 0;
+	size_t i;
+
+	for (i = 0; i + 1 < (size_t)p->absent_needed && wait_ms <= p->escalate_after_ms; i++)
+		wait_ms += p->probe_backoff_ms[i < p->n_probe_backoff ? i : p->n_probe_backoff - 1];
+	if (wait_ms > p->escalate_after_ms)
+		found(l, "backoff_over_escalate", "/probe_backoff",
+		    "a human is asked before the probe has been asked %d times",
+		    (int)p->absent_needed);
+	if (p->probe_timeout_ms >= p->escalate_after_ms)
+		found(l, "probe_over_escalate", "/probe_timeout",
+		    "one probe may take as long as it takes until a human is asked");
+	if (p->settle_ms < SETTLE_MS_MIN)
+		found(l, "settle_short", "/settle",
+		    "an absent counts so soon after the attempt that a request which is still "
+		    "under way lands after it, and the next attempt does it again");
+	if (p->absent_needed == 1)
+		found(l, "absent_once", "/absent_needed",
+		    "one absent releases it: a look-up that lags behind the provider's books is "
+		    "believed at its first word");
+}
+
 static void
 lint_probe(struct lint *l)
 {
@@ -177,6 +220,8 @@ lint_probe(struct lint *l)
 			    "'settle' "
 			    "apart",
 			    (int)p->absent_needed);
+		if (strcmp(p->on_unknown, "human") != 0)
+			lint_pace(l);
 		return;
 	}
 	if (p->class == TOOL_IRREVERSIBLE)
@@ -243,6 +288,20 @@ lint_times(struct lint *l)
 	if (p->keep_key_ms < KEEP_KEY_MS_MIN)
 		found(l, "keep_key_short", "/keep_key",
 		    "a repeat later than this runs it again; runs are resumed up to a day later");
+	if (p->keep_result_ms < KEEP_RESULT_MS_MIN)
+		found(l, "keep_result_short", "/keep_result",
+		    "a repeat later than this is told that it was done, and not what came of it; "
+		    "runs are resumed 20 minutes later");
+	if (p->execute != NULL)
+		return; /* its lease is nobody's */
+	if (p->lease_ms < LEASE_MS_MIN_SANE)
+		found(l, "lease_short", "/lease",
+		    "a call that takes longer, with nobody to extend its lease, is unknown while "
+		    "it is still under way");
+	if (p->escalate_after_ms > ESCALATE_MS_LONG)
+		found(l, "escalate_late", "/escalate_after",
+		    "an outcome that nothing settles stays open for more than a day before anybody "
+		    "is told");
 }
 
 static void
@@ -251,6 +310,27 @@ lint_lists(struct lint *l)
 	const struct tool_policy *p = l->policy;
 	char pointer[32];
 	size_t i, j;
+
+	for (i = 0; i < p->ignore.n; i++) {
+		snprintf(pointer, sizeof pointer, "/ignore/%zu", i);
+		if (p->ignore.items[i][0] == '\0')
+			found(l, "ignore_all", pointer,
+			    "all args are ignored: under one key every call is taken for the same, "
+			    "whatever it says");
+		else if (tool_field_is_amount(p->ignore.items[i]))
+			found(l, "ignore_amount", pointer,
+			    "'%s' is how much: a call for another amount is taken for the one that "
+			    "was made, and not made",
+			    p->ignore.items[i]);
+	}
+	for (i = 0; i < p->keep.n; i++) {
+		snprintf(pointer, sizeof pointer, "/keep/%zu", i);
+		if (tool_field_is_secret(p->keep.items[i]))
+			found(l, "keep_credential", pointer,
+			    "'%s' lets somebody in, by its name, and is stored in the ledger: name "
+			    "it under 'secret' instead",
+			    p->keep.items[i]);
+	}
 
 	for (i = 0; i < p->keep.n; i++)
 		for (j = 0; j < p->ignore.n; j++) {
@@ -282,6 +362,15 @@ lint_guards(struct lint *l)
 		found(l, "asks_below_budget", "/turn_asks",
 		    "'turn_budget' is never reached: after %d begins nothing is granted any more",
 		    (int)p->turn_asks);
+	if (p->turn_asks == 0 && p->turn_budget == 0)
+		found(l, "no_turn_budget", "/turn_budget",
+		    "nothing bounds how often one turn of a model may run it under ever new keys: "
+		    "'turn_budget' would");
+	if (p->max_attempts > ATTEMPTS_MANY)
+		found(l, "max_attempts_high", "/max_attempts",
+		    "one key may be granted %d times: an agent in a loop calls the provider as "
+		    "often",
+		    (int)p->max_attempts);
 	for (i = 0; i < p->business_key.n; i++) {
 		if (tool_field_of(p->business_key.items[i]) == NULL)
 			continue;
@@ -292,6 +381,21 @@ lint_guards(struct lint *l)
 	}
 }
 
+/* A class that is let pass, for a tool that does not look like it. */
+static void
+lint_class(struct lint *l)
+{
+	const struct tool_policy *p = l->policy;
+
+	if (p->class == TOOL_NATURAL)
+		return; /* its target refuses a repeat, whatever it is called */
+	if (tool_field_adds(p->name) || (p->class == TOOL_READ && tool_field_removes(p->name)))
+		found(l, "class_unlikely", "/class",
+		    p->class == TOOL_READ
+			? "by its name it changes something, and as 'read' every repeat runs"
+			: "by its name a repeat adds again, and as 'overwrite' every repeat runs");
+}
+
 size_t
 tool_lint(const struct tool_policy *policy, void (*cb)(void *arg, const struct tool_finding *f),
     void *arg)
@@ -299,6 +403,7 @@ tool_lint(const struct tool_policy *policy, void (*cb)(void *arg, const struct t
 	struct lint l = {.policy = policy, .cb = cb, .arg = arg};
 
 	if (!policy->guarded) {
+		lint_class(&l);
 		if (policy->has_key || tool_policy_has_probe(policy) ||
 		    tool_policy_has_guard(policy))
 			found(&l, "guard_unused",

@@ -41,28 +41,17 @@ static const char *const mcp[] = {
 bool
 tool_member_fail(struct tool_member_parse *p, const char *pointer, const char *fmt, ...)
 {
-	const cJSON *name;
-	struct buf b = {0};
-	char *rule;
 	va_list ap;
 
-	if (p->error != NULL)
+	if (p->fault != NULL)
 		return false;
 	va_start(ap, fmt);
-	if (vasprintf(&rule, fmt, ap) < 0)
+	if (vasprintf(&p->fault, fmt, ap) < 0)
 		abort();
 	va_end(ap);
-	buf_printf(&b, "%s: ", p->file);
-	name = p->object == NULL ? NULL : cJSON_GetObjectItemCaseSensitive(p->object, "name");
-	if (name != NULL && cJSON_IsString(name))
-		buf_printf(&b, "'%s': ", name->valuestring);
-	if (p->index >= 0)
-		buf_printf(&b, "/%d", p->index);
-	buf_printf(&b, "%s%s%s", pointer, p->index >= 0 || pointer[0] != '\0' ? ": " : "", rule);
-	text_blank_control(b.data, b.len);
-	p->error = xstrndup(b.data, b.len);
-	buf_free(&b);
-	free(rule);
+	text_blank_control(p->fault, strlen(p->fault));
+	p->fault_pointer = p->index >= 0 ? xasprintf("/%d%s", p->index, pointer) : xstrdup(pointer);
+	text_blank_control(p->fault_pointer, strlen(p->fault_pointer));
 	return false;
 }
 

@@ -12,12 +12,17 @@
 #include "json.h"
 #include "probe_http_spec.h"
 #include "probe_sql_spec.h"
+#include "text.h"
 #include "tool_member.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define UNDECIDED "decide"
+#define UNDECIDED_MAX 64    /* are told */
+#define UNDECIDED_BYTES 400 /* of each */
 
 /* MCP's own defaults: not read only, destructive, not idempotent. */
 static bool
@@ -90,7 +95,7 @@ check_probe(struct tool_member_parse *p)
 	    !probe_sql_spec_keeps(policy->probe_sql, policy->keep.items, policy->keep.n, &why))
 		tool_member_fail(p, "/probe/sql", "%s", why);
 	free(why);
-	return p->error == NULL;
+	return p->fault == NULL;
 }
 
 /* Its calls are recorded in their own transaction: nothing of them is open, or unrecorded. */
@@ -219,26 +224,104 @@ complete(struct tool_member_parse *p, bool trust_annotations)
 	    compile_key(p) && compile_business(p);
 }
 
+/* Whom faults are told, and of what. */
+struct tool_parse_told {
+	const char *file;
+	void (*cb)(void *arg, const struct tool_finding *f);
+	void *arg;
+};
+
+static void
+tell(const struct tool_parse_told *told, const cJSON *object, const char *code, const char *pointer,
+    const char *text)
+{
+	const cJSON *name =
+	    object == NULL ? NULL : cJSON_GetObjectItemCaseSensitive(object, "name");
+	struct tool_finding f = {
+	    .file = told->file, .pointer = pointer, .code = code, .text = text};
+	char *tool = NULL;
+
+	if (name != NULL && cJSON_IsString(name)) {
+		tool = xstrdup(name->valuestring);
+		text_blank_control(tool, strlen(tool));
+	}
+	f.tool = tool;
+	(void)tool_finding_level(code, &f.level);
+	told->cb(told->arg, &f);
+	free(tool);
+}
+
+/*
+ * `decide`: what whoever wrote the policy could not know (effectctl tools import). As long as the
+ * member stands there, a person has not taken it out, and the policy is of no use. True: there is
+ * one.
+ */
 static bool
-parse_policy(struct tool_parse_list *list, struct tool_member_parse *p, bool trust_annotations)
+tell_undecided(const struct tool_parse_told *told, const struct tool_member_parse *p)
+{
+	const cJSON *decide = cJSON_GetObjectItemCaseSensitive(p->object, UNDECIDED), *item;
+	char *above, *pointer, *text;
+	size_t len;
+	int i = 0;
+
+	if (decide == NULL)
+		return false;
+	above = p->index >= 0 ? xasprintf("/%d/" UNDECIDED, p->index) : xstrdup("/" UNDECIDED);
+	cJSON_ArrayForEach (item, decide) {
+		if (!cJSON_IsArray(decide) || !cJSON_IsString(item) || i == UNDECIDED_MAX)
+			break;
+		pointer = xasprintf("%s/%d", above, i++);
+		len = strlen(item->valuestring);
+		for (len = len > UNDECIDED_BYTES ? UNDECIDED_BYTES : len;
+		     (item->valuestring[len] & 0xc0) == 0x80; len--)
+			; /* back to a character's edge */
+		text = xasprintf("to be decided: %.*s", (int)len, item->valuestring);
+		text_blank_control(text, strlen(text));
+		tell(told, p->object, "undecided", pointer, text);
+		free(pointer);
+		free(text);
+	}
+	if (i == 0)
+		tell(told, p->object, "undecided", above,
+		    "a person has to decide, and then to take this member out");
+	free(above);
+	return true;
+}
+
+static bool
+parse_policy(struct tool_parse_list *list, struct tool_member_parse *p, bool trust_annotations,
+    const struct tool_parse_told *told)
 {
 	const cJSON *v;
+	bool ok;
 
 	if (!cJSON_IsObject(p->object)) {
 		p->object = NULL;
 		return tool_member_fail(p, "", "must be an object, the policy of one tool");
 	}
+	ok = !tell_undecided(told, p);
 	p->policy = tool_policy_new();
+	p->policy->place = p->index;
 	for (v = p->object->child; v != NULL; v = v->next)
-		if (!tool_member_read(p, v))
+		if (strcmp(v->string, UNDECIDED) != 0 && !tool_member_read(p, v))
 			break;
-	if (v != NULL || !complete(p, trust_annotations)) {
+	if (v != NULL || !complete(p, trust_annotations) || !ok) {
 		tool_policy_free(p->policy);
 		return false;
 	}
 	list->items = xrealloc(list->items, (list->n + 1) * sizeof *list->items);
 	list->items[list->n++] = p->policy;
 	return true;
+}
+
+/* Tells its fault, if there is one, and frees it. */
+static void
+end_policy(struct tool_member_parse *p, const struct tool_parse_told *told)
+{
+	if (p->fault != NULL)
+		tell(told, p->object, "not_loaded", p->fault_pointer, p->fault);
+	free(p->fault);
+	free(p->fault_pointer);
 }
 
 /* cJSON ends strings at an escaped NUL; nothing of ours needs one. Backslashes stand in strings
@@ -288,40 +371,41 @@ scan(struct tool_member_parse *p, const char *text, size_t len)
 
 bool
 tool_parse(struct tool_parse_list *list, const char *file, const char *text, size_t len,
-    bool trust_annotations, char **ret_error)
+    bool trust_annotations, void (*cb)(void *arg, const struct tool_finding *f), void *arg)
 {
-	struct tool_member_parse p = {.file = file, .index = -1};
-	cJSON *root = NULL, *item;
-	bool ok = false;
+	const struct tool_parse_told told = {file, cb, arg};
+	struct tool_member_parse p = {.index = -1};
+	cJSON *root, *item;
+	bool ok;
 	int i = 0;
 
-	if (!scan(&p, text, len))
-		goto out;
+	if (!scan(&p, text, len)) {
+		end_policy(&p, &told);
+		return false;
+	}
 	root = cJSON_ParseWithLength(text, len);
 	if (root == NULL)
 		abort(); /* out of memory: the scanner is the stricter one */
 	if (!cJSON_IsArray(root)) {
 		p.object = root;
-		ok = parse_policy(list, &p, trust_annotations);
-		goto out;
+		ok = parse_policy(list, &p, trust_annotations, &told);
+		end_policy(&p, &told);
+	} else {
+		ok = true;
+		for (item = root->child; item != NULL; item = item->next) {
+			p = (struct tool_member_parse){.index = i++, .object = item};
+			ok = parse_policy(list, &p, trust_annotations, &told) && ok;
+			end_policy(&p, &told);
+		}
 	}
-	ok = true;
-	for (item = root->child; item != NULL && ok; item = item->next) {
-		p = (struct tool_member_parse){.file = file, .index = i++, .object = item};
-		ok = parse_policy(list, &p, trust_annotations);
-	}
-out:
 	cJSON_Delete(root);
-	assert(ok == (p.error == NULL));
-	if (!ok)
-		*ret_error = p.error;
 	return ok;
 }
 
 struct tool_policy *
 tool_parse_default(const char *ns, const char *name)
 {
-	struct tool_member_parse p = {.file = "", .index = -1};
+	struct tool_member_parse p = {.index = -1};
 	bool ok;
 
 	p.policy = tool_policy_new();

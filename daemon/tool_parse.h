@@ -13,11 +13,12 @@ struct tool_parse_list {
 };
 
 /*
- * Appends the policies of text[0, len) to `list`, an array of owned pointers. False: *ret_error
- * (owned) is one line "FILE: TOOL: POINTER: rule", what was appended so far stays the list's.
+ * Appends the policies of text[0, len) to `list`, an array of owned pointers. Each fault is told to
+ * cb, which may not keep it; a policy with a fault is not appended, those behind it are. True:
+ * there was none.
  */
 bool tool_parse(struct tool_parse_list *list, const char *file, const char *text, size_t len,
-    bool trust_annotations, char **ret_error);
+    bool trust_annotations, void (*cb)(void *arg, const struct tool_finding *f), void *arg);
 /* The policy of a tool that no file names, for a namespace that the peer has; not sealed. */
 struct tool_policy *tool_parse_default(const char *ns, const char *name);
 

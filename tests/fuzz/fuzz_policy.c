@@ -110,6 +110,20 @@ check_policy(const struct tool_policy *p)
 	}
 }
 
+/* The first fault that a parse told, owned. */
+static void
+first_fault(void *arg, const struct tool_finding *f)
+{
+	char **first = arg;
+	enum tool_level level;
+
+	must(tool_finding_level(f->code, &level) && level == f->level, "%s is a code", f->code);
+	must(json_utf8(f->text, strlen(f->text)), "it is text: %s", f->text);
+	fuzz_check_message(f->text);
+	if (!*first)
+		*first = xasprintf("%s: %s", f->file, f->text);
+}
+
 /* What goes into the ledger: canonical, and a policy file that gives itself. */
 static void
 check_effective(const struct tool_policy *p)
@@ -124,7 +138,7 @@ check_effective(const struct tool_policy *p)
 	canon_value(&form, &doc, 0, NULL, 0);
 	must(strcmp(buf_str(&form), bound->json) == 0, "%s is canonical", bound->json);
 	must(bound->version >= 0, "a version is not negative");
-	must(tool_parse(&list, "f", bound->json, strlen(bound->json), false, &error),
+	must(tool_parse(&list, "f", bound->json, strlen(bound->json), false, first_fault, &error),
 	    "%s is a policy: %s", bound->json, error);
 	must(list.n == 1, "one");
 	again = tool_policy_bind(list.items[0], list.items[0]->ns);
@@ -231,7 +245,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *result = fuzz_line(&in, &result_len), *text = fuzz_rest(&in, &len), *error = NULL;
 	struct tool_parse_list list = {0};
 
-	ok = tool_parse(&list, "a.json", text, len, trust, &error);
+	ok = tool_parse(&list, "a.json", text, len, trust, first_fault, &error);
 	must(ok == !error, "a refusal has its message");
 	if (error) {
 		fuzz_check_message(error);

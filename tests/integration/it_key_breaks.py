@@ -54,7 +54,7 @@ def findings(policy):
     with open(os.path.join(where, 'tools.json'), 'w', encoding='utf-8') as out:
         json.dump(policy, out)
     told = subprocess.run([program('effectctl'), '--json', 'tools', 'lint', where], capture_output=True, text=True, check=False)
-    return [(f['code'], f['pointer']) for f in json.loads(told.stdout)['findings']]
+    return [(f['code'], f['pointer']) for f in json.loads(told.stdout)['findings'] if f['level'] != 'advice']
 
 
 class Provider:

@@ -185,7 +185,7 @@ START_TEST(folders_are_read_in_order_and_whole)
 	tool_set_free(set);
 	write_file("z.json", "[{\"name\":\"z\"},{\"name\":\"b\"}]");
 	snprintf(path, sizeof path,
-	    "z.json: 'b' for every namespace has a policy already, in %s/b.json", dir);
+	    "z.json: 'b': /1: has a policy for every namespace already, in %s/b.json", dir);
 	ck_assert_str_eq(dir_error(false), path);
 	/* the first bad one in strcmp's order, capitals first */
 	write_file("Z.json", "{");
@@ -233,7 +233,7 @@ START_TEST(a_named_namespace_wins)
 	tool_set_free(set);
 	ck_assert_ptr_nonnull(strstr(error_of("[{\"name\":\"t\",\"namespace\":\"pay\"},"
 					      "{\"name\":\"t\",\"namespace\":\"pay\"}]"),
-	    "'t' in namespace pay has a policy already"));
+	    "'t': /1: has a policy in namespace pay already"));
 }
 END_TEST
 
@@ -303,10 +303,11 @@ START_TEST(unknown_tools_get_a_bounded_default)
 END_TEST
 
 static void
-count_cb(void *arg, struct tool_policy *policy)
+count_cb(void *arg, struct tool_policy *policy, const char *file)
 {
 	struct buf *b = arg;
 
+	ck_assert_str_eq(strrchr(file, '/'), "/a.json");
 	buf_printf(b, "%s/%s ", policy->ns, policy->name);
 }
 
@@ -324,7 +325,7 @@ START_TEST(a_set_can_be_listed)
 	buf_clear(&b);
 	tool_set_json(set, names, 2, NULL, &b);
 	ck_assert_ptr_nonnull(strstr(buf_str(&b),
-	    "\"findings\":[{\"code\":\"irreversible_without_probe\","
+	    "\"findings\":[{\"code\":\"irreversible_without_probe\",\"level\":\"error\","
 	    "\"pointer\":\"/probe\",\"text\":\""));
 	ck_assert_int_eq(buf_str(&b)[0], '[');
 	/* pay's own t and u, dev's two: four in all, u without findings */

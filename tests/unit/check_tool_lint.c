@@ -1,10 +1,14 @@
 /*
- * Advice on policies: each code once where it is due, and a sound policy without any. The codes are
- * part of the interface; effectd-tools(5) must name them all.
+ * Findings on policies: each code once where it is due, and a sound policy without any. The codes
+ * are part of the interface; effectd-tools(5) must name them all. Mere advice is tested by itself.
  */
 #include "tap.h"
 #include "tool.h"
 #include "tool_dir.h"
+
+static bool wants_advice;
+static size_t n_advice;
+static const char *name = "t";
 
 static void
 code_cb(void *arg, const struct tool_finding *f)
@@ -12,9 +16,12 @@ code_cb(void *arg, const struct tool_finding *f)
 	struct buf *b = arg;
 
 	ck_assert_ptr_null(f->file);
-	ck_assert_str_eq(f->tool, "t");
+	ck_assert_str_eq(f->tool, name);
 	ck_assert_int_ne(f->text[0], '\0');
 	ck_assert_ptr_null(strchr(f->text, '\n'));
+	n_advice += f->level == TOOL_ADVICE;
+	if ((f->level == TOOL_ADVICE) != wants_advice)
+		return;
 	buf_printf(b, "%s%s@%s", b->len > 0 ? " " : "", f->code, f->pointer);
 }
 
@@ -27,12 +34,22 @@ expect(const char *members, const char *findings)
 	struct buf b = {0};
 	size_t n;
 
+	n_advice = 0;
 	n = tool_lint(tool_find(set, "n", "t"), code_cb, &b);
 	ck_assert_str_eq(buf_str(&b), findings);
-	ck_assert_uint_eq(n == 0, b.len == 0);
+	ck_assert(wants_advice || (n == n_advice) == (b.len == 0));
 	buf_free(&b);
 	tool_set_free(set);
 	free(text);
+}
+
+/* The same of what is advice only. */
+static void
+expect_advice(const char *members, const char *findings)
+{
+	wants_advice = true;
+	expect(members, findings);
+	wants_advice = false;
 }
 
 #define PROBE "\"probe\":{\"exec\":{\"argv\":[\"/bin/probe\"]}}"
@@ -208,6 +225,103 @@ START_TEST(guards_should_be_able_to_guard)
 }
 END_TEST
 
+START_TEST(a_probe_should_have_time_to_be_believed)
+{
+	expect(SOUND ",\"settle\":\"4999ms\"", "settle_short@/settle");
+	expect(SOUND ",\"settle\":\"5s\"", "");
+	expect(SOUND ",\"on_unknown\":\"human\",\"settle\":\"0s\"", "probe_unused@/on_unknown");
+	expect(SOUND ",\"escalate_after\":\"90s\",\"probe_backoff\":[\"2m\"]",
+	    "backoff_over_escalate@/probe_backoff");
+	expect(SOUND ",\"escalate_after\":\"2m\",\"probe_backoff\":[\"2m\"]", "");
+	expect(SOUND
+	    ",\"escalate_after\":\"6m\",\"probe_backoff\":[\"1m\",\"3m\"],\"absent_needed\":4",
+	    "backoff_over_escalate@/probe_backoff");
+	expect(SOUND ",\"escalate_after\":\"1m\",\"probe_timeout\":\"1m\"",
+	    "probe_over_escalate@/probe_timeout");
+	expect(SOUND ",\"escalate_after\":\"25h\"", "escalate_late@/escalate_after");
+	expect(SOUND ",\"escalate_after\":\"1d\"", "");
+}
+END_TEST
+
+START_TEST(what_is_compared_and_stored_should_be_what_counts)
+{
+	expect(
+	    SOUND ",\"ignore\":[\"\"]", "key_ignored@/key key_ignored@/key ignore_all@/ignore/0");
+	expect(SOUND ",\"ignore\":[\"/memo\",\"/total_amount\"]", "ignore_amount@/ignore/1");
+	expect(SOUND ",\"ignore\":[\"/amount_text\"]", "");
+	expect(SOUND ",\"keep\":[\"/order_id\",\"/apiKey\",\"/payment_token\"]",
+	    "keep_credential@/keep/1 keep_credential@/keep/2");
+	expect(SOUND ",\"keep\":[\"/tokens\",\"/card_last4\"]", "");
+}
+END_TEST
+
+START_TEST(a_class_that_is_let_pass_should_look_like_it)
+{
+	struct tool_set *set;
+	struct buf b = {0};
+	static const struct {
+		const char *name, *class, *findings;
+	} rows[] = {{"send_mail", "read", "class_unlikely@/class"},
+	    {"github/createIssue", "read", "class_unlikely@/class"},
+	    {"delete_user", "read", "class_unlikely@/class"}, {"delete_user", "overwrite", ""},
+	    {"refund", "overwrite", "class_unlikely@/class"}, {"send_mail", "natural", ""},
+	    {"sender_of", "read", ""}, {"get_order", "read", ""}, {"set_price", "overwrite", ""}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char *text =
+		    xasprintf("{\"name\":\"%s\",\"class\":\"%s\"}", rows[i].name, rows[i].class);
+
+		set = load(text);
+		name = rows[i].name;
+		tool_lint(tool_find(set, "n", name), code_cb, &b);
+		ck_assert_msg(!strcmp(buf_str(&b), rows[i].findings), "%s: %s", text, buf_str(&b));
+		name = "t";
+		buf_clear(&b);
+		tool_set_free(set);
+		free(text);
+	}
+	buf_free(&b);
+}
+END_TEST
+
+START_TEST(advice_is_told_besides)
+{
+#define BUDGET ",\"turn_budget\":3"
+	expect_advice("\"class\":\"read\"", "");
+	expect_advice(SOUND, "no_turn_budget@/turn_budget");
+	expect_advice(
+	    "\"class\":\"accumulate\",\"key\":\"k:{/id}\"", "no_turn_budget@/turn_budget");
+	expect_advice(SOUND BUDGET, "");
+	expect_advice(SOUND ",\"turn_asks\":9", "");
+	expect_advice(PROBE BUDGET, "no_business_key@/business_key");
+	expect_advice(PROBE BUDGET ",\"business_key\":[\"/order_id\"]", "");
+	expect_advice(PROBE BUDGET ",\"class\":\"accumulate\"", "");
+	expect_advice(PROBE BUDGET ",\"key\":\"{run}/{step}\"", "no_business_key@/business_key");
+	expect_advice(PROBE BUDGET ",\"key\":\"{run}/{/id}\"", "");
+	expect_advice(SOUND BUDGET ",\"keep_result\":\"0s\"", "keep_result_short@/keep_result");
+	expect_advice(SOUND BUDGET ",\"keep_result\":\"20m\"", "");
+	expect_advice(SOUND BUDGET ",\"absent_needed\":1", "absent_once@/absent_needed");
+	expect_advice(SOUND BUDGET ",\"lease\":\"4s\"", "lease_short@/lease");
+	expect_advice(SOUND BUDGET ",\"max_attempts\":11", "max_attempts_high@/max_attempts");
+}
+END_TEST
+
+START_TEST(each_code_has_its_level)
+{
+	enum tool_level level = TOOL_ADVICE;
+	const char *code;
+	size_t n = 0;
+
+	for (; (code = tool_finding_code(n)); n++) {
+		ck_assert(tool_finding_level(code, &level));
+		ck_assert_str_ne(tool_finding_word(level), "");
+	}
+	ck_assert_uint_gt(n, 40);
+	ck_assert(!tool_finding_level("key", &level));
+	ck_assert(tool_finding_level("key_clock", &level) && level == TOOL_ERROR);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -226,5 +340,10 @@ main(void)
 	tcase_add_test(tc, lists_should_not_contradict_each_other);
 	tcase_add_test(tc, guards_that_are_let_pass_are_named);
 	tcase_add_test(tc, guards_should_be_able_to_guard);
+	tcase_add_test(tc, a_probe_should_have_time_to_be_believed);
+	tcase_add_test(tc, what_is_compared_and_stored_should_be_what_counts);
+	tcase_add_test(tc, a_class_that_is_let_pass_should_look_like_it);
+	tcase_add_test(tc, advice_is_told_besides);
+	tcase_add_test(tc, each_code_has_its_level);
 	return tap_run("tool_lint", tc);
 }
