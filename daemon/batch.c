@@ -27,8 +27,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GATHER_N 64 /* so many entries go at once on any free connection */
-#define GATHER_MS 5 /* fewer wait for an answer, but no longer than this */
+#define GATHER_N 64	     /* so many entries go at once on any free connection */
+#define GATHER_MS 5	     /* fewer wait for an answer, but no longer than this */
 #define DEADLINE_GRAIN_MS 10 /* items may end so much late: what expires together ends together */
 #define TRIES_MAX 3	     /* so often a lot may come back before it is halved */
 #define QUEUES_MAX 64
@@ -43,7 +43,7 @@ struct batch_queue {
 
 static struct batch_queue queues[QUEUES_MAX];
 static unsigned n_queues, next_queue, batch_max;
-static unsigned n_queued, n_in_flight, n_lots_in_flight, lots_at_once;
+static unsigned n_queued, n_in_flight, n_lots_in_flight, lots_at_once; /* lots: not the slow one */
 static bool slow_in_flight;
 static struct loop_timer *timer;
 static int64_t wake_ms = INT64_MAX; /* when `timer` is due */
@@ -301,11 +301,12 @@ answer_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 	struct batch_lot *lot = arg;
 	enum batch_kind kind = lot->queue->statement->kind;
 
-	assert(lot->sent && n_lots_in_flight > 0);
-	n_lots_in_flight--;
+	assert(lot->sent && (kind == BATCH_SLOW ? slow_in_flight : n_lots_in_flight > 0));
 	lot_count(lot, a->end);
 	if (kind == BATCH_SLOW)
 		slow_in_flight = false;
+	else
+		n_lots_in_flight--;
 	if (a->end == PGCONN_LOST ||
 	    fault_point("batch.answered")) /* fail: the answer did not come */
 		lot_again(lot, true);
@@ -336,13 +337,15 @@ lot_send(struct batch_lot *lot, struct pgconn *c)
 	assert(n == lot->n);
 	n = batch_build(
 	    built, statement, by_ordinal, n, pgpool_db_now_us(c), pgpool_read_committed(c));
-	slow_in_flight |= statement->kind == BATCH_SLOW;
 	lot->sent = true;
 	lot->sent_us = loop_now_us();
 	metrics_observe(METRIC_HISTOGRAM_BATCH_SIZE, lot->n);
 	n_queued -= lot->n;
 	n_in_flight += lot->n;
-	n_lots_in_flight++;
+	if (statement->kind == BATCH_SLOW)
+		slow_in_flight = true;
+	else
+		n_lots_in_flight++;
 	fault_point("batch.send");
 	pgconn_call(c, built, n, answer_cb, lot);
 	fault_point("batch.sent");
@@ -409,10 +412,9 @@ queue_may_send(const struct batch_queue *q, int64_t now_ms)
 {
 	if (!q->open && !queue_due(q, now_ms))
 		return false;
-	if (q->statement->kind != BATCH_SLOW)
-		return queue_due(q, now_ms) || !queue_gathers(q, now_ms);
-	/* the last free connection is for those who are quick, unless there is but one */
-	return !slow_in_flight && (pgpool_n_free() > 1 || pgpool_n_connections() == 1);
+	if (q->statement->kind == BATCH_SLOW)
+		return !slow_in_flight;
+	return queue_due(q, now_ms) || !queue_gathers(q, now_ms);
 }
 
 /* ---- deadlines and pauses ---- */
@@ -471,9 +473,10 @@ batch_flush(void)
 		idle++;
 		if (!queue_may_send(q, now_ms))
 			continue;
-		c = pgpool_free_connection();
+		c = q->statement->kind == BATCH_SLOW ? pgpool_slow_connection()
+						     : pgpool_free_connection();
 		if (!c)
-			return;
+			continue;
 		lot = queue_next(q, now_ms);
 		assert(lot);
 		lot_send(lot, c);

@@ -34,7 +34,8 @@
 enum batch_kind {
 	BATCH_READ,  /* may be sent again freely; dropped when nobody waits */
 	BATCH_WRITE, /* a WARNING means not durable; resent after a lost connection */
-	BATCH_SLOW   /* a read under a statement time-out, on at most one connection at a time */
+	BATCH_SLOW   /* a read under a statement time-out, one at a time, on a connection of its own
+		      */
 };
 
 struct batch_statement {

@@ -17,6 +17,7 @@
 #include "log.h"
 #include "loop.h"
 #include "pgpool.h"
+#include "pgpool_backoff.h"
 #include "probe_sql_place.h"
 
 #include <assert.h>

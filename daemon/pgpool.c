@@ -13,6 +13,8 @@
 #include "metrics.h"
 #include "pgarray.h"
 #include "pgconn.h"
+#include "pgpool_backoff.h"
+#include "pgpool_check.h"
 #include "pgpool_stall.h"
 #include "schema.h"
 
@@ -21,12 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BACKOFF_FIRST_MS 50
-#define BACKOFF_LAST_MS 1000
 #define CLOCK_AGE_US_MAX 60000000 /* a clock told longer ago is asked for again */
 #define CLOCK_DRIFT_DIVISOR 1000  /* what two honest clocks can differ by: 0.1 % */
 #define SAY_AGAIN_MS 10000	  /* while away, a changed reason is logged at most so often */
 #define STEADY_MS 1000		  /* lost sooner than this after it was up: back-off goes on */
+#define SLOW_IDLE_MS 30000	  /* the slow one is closed after so long without use */
 
 enum slot_state { DOWN, CONNECTING, CHECKING, READY, REFRESHING };
 
@@ -45,8 +46,9 @@ struct slot {
 
 static const struct config *config;
 static void (*changed_cb)(void);
-static struct slot *slots;
-static unsigned n_slots;
+static struct slot *slots; /* n_quick of the config, and the slow one */
+static unsigned n_slots, n_quick;
+static bool slow_rests; /* it could not be had: not tried before its timer is due */
 static struct pgpool_status status;
 static int64_t said_ms; /* when a reason was last logged */
 static bool unsaid;	/* the present one was not */
@@ -116,26 +118,18 @@ say_up(void)
 /* ---- slots up and down ---- */
 
 static bool
+is_slow(const struct slot *s)
+{
+	return s->n == n_quick;
+}
+
+static bool
 any_usable(void)
 {
-	for (unsigned i = 0; i < n_slots; i++)
+	for (unsigned i = 0; i < n_quick; i++)
 		if (slots[i].state == READY || slots[i].state == REFRESHING)
 			return true;
 	return false;
-}
-
-int64_t
-pgpool_backoff_ms(unsigned n_failures)
-{
-	int64_t ms = BACKOFF_FIRST_MS;
-
-	if (n_failures == 0)
-		return 0;
-	while (--n_failures > 0 && ms < BACKOFF_LAST_MS)
-		ms *= 2;
-	if (ms > BACKOFF_LAST_MS)
-		ms = BACKOFF_LAST_MS;
-	return ms / 2 + random() % (ms / 2 + 1);
 }
 
 /* Its connection is gone or useless. */
@@ -158,7 +152,8 @@ slot_down(struct slot *s, const char *why)
 	if (!strcmp(config->database, "embedded") && *embedded_error())
 		reason = embedded_error();
 	log_debug("ledger", "connection %u: %s", s->n, why);
-	if (!any_usable()) {
+	slow_rests |= is_slow(s);
+	if (!is_slow(s) && !any_usable()) {
 		bool was_up = status.up;
 
 		say_down(reason);
@@ -181,8 +176,12 @@ slot_ready(struct slot *s)
 		s->up_ms = loop_now_ms();
 	s->state = READY;
 	s->watch.conn = s->conn;
+	if (is_slow(s)) {
+		loop_timer_set(s->timer, SLOW_IDLE_MS);
+		return;
+	}
 	say_up();
-	for (unsigned i = 0; first && i < n_slots; i++)
+	for (unsigned i = 0; first && i < n_quick; i++)
 		if (slots[i].state == DOWN) {
 			slots[i].n_failures = 0;
 			loop_timer_set(slots[i].timer, 0);
@@ -194,7 +193,13 @@ slot_timer_cb(void *arg)
 {
 	struct slot *s = arg;
 
-	if (s->state == DOWN)
+	if (is_slow(s) && s->state == DOWN)
+		slow_rests = false; /* the pass that this makes asks for it, if it is needed */
+	else if (is_slow(s) && s->state == READY && pgconn_busy(s->conn))
+		loop_timer_set(s->timer, SLOW_IDLE_MS);
+	else if (is_slow(s) && s->state == READY)
+		slot_down(s, "idle");
+	else if (s->state == DOWN)
 		slot_try(s);
 	else if (s->state == CHECKING)
 		pgconn_abort(s->conn, "the server does not answer");
@@ -231,14 +236,6 @@ slot_try(struct slot *s)
 }
 
 /* ---- the check of a new connection ---- */
-
-static const char check_sql[] =
-    "select " SCHEMA_SQL_EXISTS ", pg_catalog.current_setting('server_version'),"
-    " pg_catalog.current_setting('transaction_read_only'), pg_catalog.pg_backend_pid(),"
-    " coalesce((select (extract(epoch from a.backend_start) * 1000000)::int8"
-    " from pg_catalog.pg_stat_activity a where a.pid = pg_catalog.pg_backend_pid()), 0),"
-    " pg_catalog.current_setting('default_transaction_isolation') = 'read committed',"
-    " pg_catalog.current_setting('server_encoding')";
 
 static void
 migrated_cb(const char *error, void *arg)
@@ -362,6 +359,7 @@ static void
 check_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 {
 	struct pgconn_statement statement = {.sql = SCHEMA_SQL_VERSION};
+	struct pgpool_check found;
 	struct slot *s = arg;
 	char why[128];
 
@@ -371,28 +369,16 @@ check_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 		slot_down(s, a->message);
 		return;
 	}
-	if (PQntuples(a->result) != 1 || PQnfields(a->result) != 7) {
-		slot_down(s, "the server's answer makes no sense");
-		return;
-	}
-	if (strcmp(PQgetvalue(a->result, 0, 2), "off")) {
-		slot_down(s, "the database is read-only");
-		return;
-	}
-	/* else what is true could not be recorded for the letters in it */
-	if (strcmp(PQgetvalue(a->result, 0, 6), "UTF8")) {
-		snprintf(why, sizeof why, "the database's encoding is %s, and must be UTF8",
-		    PQgetvalue(a->result, 0, 6));
+	if (!pgpool_check_read(a->result, &found, why, sizeof why)) {
 		slot_down(s, why);
 		return;
 	}
-	snprintf(
-	    status.server_version, sizeof status.server_version, "%s", PQgetvalue(a->result, 0, 1));
-	s->watch.pid = pg_read_int4(PQgetvalue(a->result, 0, 3));
-	s->watch.backend_start_us = pg_read_int8(PQgetvalue(a->result, 0, 4));
+	snprintf(status.server_version, sizeof status.server_version, "%s", found.server_version);
+	s->watch.pid = found.pid;
+	s->watch.backend_start_us = found.backend_start_us;
 	slot_mark(s);
-	s->read_committed = pg_read_bool(PQgetvalue(a->result, 0, 5));
-	if (!pg_read_bool(PQgetvalue(a->result, 0, 0))) {
+	s->read_committed = found.read_committed;
+	if (!found.has_schema) {
 		slot_schema_misfit(s, 0, SCHEMA_OLD);
 		return;
 	}
@@ -402,7 +388,7 @@ check_cb(struct pgconn *c, const struct pgconn_answer *a, void *arg)
 static void
 slot_check(struct slot *s)
 {
-	struct pgconn_statement statement = {.sql = check_sql};
+	struct pgconn_statement statement = {.sql = pgpool_check_sql};
 
 	s->state = CHECKING;
 	s->watch.conn = NULL; /* the check has its own patience */
@@ -471,32 +457,49 @@ slot_free(const struct slot *s)
 	return s->state == READY && !pgconn_busy(s->conn);
 }
 
+/* Its connection, if it is free and need not be looked at first. */
+static struct pgconn *
+slot_take(struct slot *s)
+{
+	if (!slot_free(s))
+		return NULL;
+	if (s->recheck)
+		slot_check(s);
+	else if (s->refresh || loop_now_us() - s->told_us > CLOCK_AGE_US_MAX)
+		slot_refresh(s);
+	else {
+		pgpool_stall_sent(&s->watch);
+		return s->conn;
+	}
+	return NULL;
+}
+
 struct pgconn *
 pgpool_free_connection(void)
 {
-	int64_t now_us = loop_now_us();
+	struct pgconn *c = NULL;
 
-	for (unsigned i = 0; i < n_slots; i++) {
-		struct slot *s = &slots[i];
+	for (unsigned i = 0; i < n_quick && !c; i++)
+		c = slot_take(&slots[i]);
+	return c;
+}
 
-		if (!slot_free(s))
-			continue;
-		if (s->recheck)
-			slot_check(s);
-		else if (s->refresh || now_us - s->told_us > CLOCK_AGE_US_MAX)
-			slot_refresh(s);
-		else {
-			pgpool_stall_sent(&s->watch);
-			return s->conn;
-		}
-	}
-	return NULL;
+struct pgconn *
+pgpool_slow_connection(void)
+{
+	struct slot *s = &slots[n_quick];
+
+	if (s->state == DOWN && !slow_rests)
+		slot_try(s);
+	if (slot_free(s))
+		loop_timer_set(s->timer, SLOW_IDLE_MS);
+	return slot_take(s);
 }
 
 unsigned
 pgpool_n_connections(void)
 {
-	return n_slots;
+	return n_quick;
 }
 
 unsigned
@@ -504,7 +507,7 @@ pgpool_n_free(void)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < n_slots; i++)
+	for (unsigned i = 0; i < n_quick; i++)
 		n += slot_free(&slots[i]);
 	return n;
 }
@@ -555,7 +558,9 @@ pgpool_start(const struct config *with, void (*changed)(void))
 	snprintf(status.error, sizeof status.error, "not connected yet");
 	said_ms = 0;
 	stopping = false;
-	n_slots = (unsigned)with->database_connections;
+	n_quick = (unsigned)with->database_connections;
+	n_slots = n_quick + 1;
+	slow_rests = false;
 	slots = xcalloc(n_slots, sizeof *slots);
 	watches = xcalloc(n_slots, sizeof(struct pgpool_watch *));
 	for (unsigned i = 0; i < n_slots; i++) {
@@ -585,5 +590,5 @@ pgpool_stop(void)
 	watches = NULL;
 	free(slots);
 	slots = NULL;
-	n_slots = 0;
+	n_slots = n_quick = 0;
 }

@@ -33,12 +33,14 @@ const struct pgpool_status *pgpool_status(void);
  * and pgpool_stop(). */
 const char *pgpool_conninfo(void);
 
-/* How long to leave the ledger's server alone after so many failures in a row: with jitter, 50 ms
- * at first, 1 s at last; 0 after none. */
-int64_t pgpool_backoff_ms(unsigned n_failures);
-
 /* A connection with nothing in flight, or NULL. The caller sends on it at once. */
 struct pgconn *pgpool_free_connection(void);
+/*
+ * The one beside those of the config, for what may take long, so that nobody waits for it who is
+ * quick: opened when it is asked for, NULL until it is there and while it is in use; closed when it
+ * has been idle. It has no part in whether the ledger is up.
+ */
+struct pgconn *pgpool_slow_connection(void);
 unsigned pgpool_n_connections(void); /* configured */
 unsigned pgpool_n_free(void);	     /* usable, nothing in flight */
 

@@ -97,8 +97,7 @@ remember(const struct pgpool_watch *w)
 		return;
 	if (n_silent == SILENT_MAX)
 		memmove(silent, silent + 1, --n_silent * sizeof *silent);
-	silent[n_silent++] =
-	    (struct backend){w->pid, w->backend_start_us, pgconn_host(w->conn), 0};
+	silent[n_silent++] = (struct backend){w->pid, w->backend_start_us, pgconn_host(w->conn), 0};
 }
 
 /* Those of a host, after so many tries. */

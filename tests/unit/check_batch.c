@@ -324,9 +324,10 @@ START_TEST(a_single_statement_gives_the_whole_result)
 }
 END_TEST
 
+/* It has a connection of its own: also where the config has but one, nobody waits for it. */
 START_TEST(a_slow_statement_times_out_alone)
 {
-	start(2, 5000);
+	start(1, 5000);
 	until(all_free);
 	add_to(&slow, "30", PATIENCE_MS);
 	add_to(&slow, "0", PATIENCE_MS);
@@ -335,8 +336,7 @@ START_TEST(a_slow_statement_times_out_alone)
 	check_all();
 	ck_assert_int_eq(entries[0].err, ERR_OVERLOADED);
 	ck_assert_int_eq(entries[1].err, 0);
-	/* the next on the same connections has no time-out */
-	ck_assert_int_ge(entries[0].done_ms, entries[2].done_ms);
+	ck_assert_int_gt(entries[0].done_ms, entries[4].done_ms);
 	stop();
 }
 END_TEST

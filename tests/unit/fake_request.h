@@ -10,6 +10,7 @@
 #include "loop.h"
 #include "method.h"
 #include "pgpool.h"
+#include "pgpool_backoff.h"
 #include "request.h"
 #include "tap.h"
 
