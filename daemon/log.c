@@ -1,12 +1,13 @@
 /*
- * Log lines: builds one in a buffer of this module and hands it to the kernel in one write.
- * Promises: one line a call whatever a value holds (control characters are escaped), never more
- * than one write(2), no failure reaches the caller. What to log does not belong here. Owns its one
- * buffer for the life of the process.
+ * Log lines: builds one in a buffer of this module and hands it to the kernel in one write, or to
+ * the journal as one entry. Promises: one line a call whatever a value holds (control characters
+ * are escaped), never more than one write(2), no failure reaches the caller. What to log does not
+ * belong here. Owns its one buffer for the life of the process.
  */
 #include "log.h"
 
 #include "buf.h"
+#include "log_journal.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #define LINE_KEEP_BYTES 65536 /* a longer line's memory is given back */
+#define PRIORITY_BYTES 3      /* "<6>" before a line for the journal */
 
 static const struct {
 	const char *name;
@@ -31,7 +33,8 @@ static const struct {
 
 static enum log_level level_min = LOG_LEVEL_INFO;
 static enum log_format format = LOG_FORMAT_TEXT;
-static bool to_journal;
+static bool to_journal;	 /* lines begin with their priority, */
+static bool with_fields; /* and come as entries of their own, where it takes them */
 static bool line_open;
 static uint64_t n_lost;
 static struct buf line;
@@ -57,6 +60,7 @@ log_init(enum log_level new_level, enum log_format new_format)
 	level_min = new_level;
 	format = new_format;
 	to_journal = stderr_is_journal();
+	with_fields = to_journal && log_journal_is_there();
 }
 
 bool
@@ -196,6 +200,8 @@ log_start(struct log_line *l, enum log_level level, const char *event)
 	if (!line_open)
 		return false;
 	buf_clear(&line);
+	if (with_fields)
+		log_journal_start();
 	if (to_journal)
 		buf_printf(&line, "<%c>", levels[level].priority);
 	if (format == LOG_FORMAT_JSON) {
@@ -227,6 +233,14 @@ add_name(const char *name)
 	buf_add_str(&line, format == LOG_FORMAT_JSON ? "\":" : "=");
 }
 
+/* What the line holds since `at` is the value of a field, too. */
+static void
+field_from(const char *name, size_t at)
+{
+	if (with_fields)
+		log_journal_field(name, line.data + at, line.len - at);
+}
+
 void
 log_strn(struct log_line *l, const char *name, const char *value, size_t len)
 {
@@ -237,6 +251,8 @@ log_strn(struct log_line *l, const char *name, const char *value, size_t len)
 		buf_add(&line, value, len);
 	else
 		add_quoted(value, len);
+	if (with_fields)
+		log_journal_field(name, value, len);
 }
 
 void
@@ -249,22 +265,46 @@ log_str(struct log_line *l, const char *name, const char *value)
 void
 log_int(struct log_line *l, const char *name, int64_t value)
 {
+	size_t at;
+
 	if (!is_open(l))
 		return;
 	add_name(name);
+	at = line.len;
 	buf_add_int(&line, value);
+	field_from(name, at);
 }
 
 void
 log_ms(struct log_line *l, const char *name, int64_t us)
 {
+	size_t at;
+
 	if (!is_open(l))
 		return;
 	assert(us >= 0);
 	add_name(name);
+	at = line.len;
 	buf_add_int(&line, us / 1000);
 	buf_add_char(&line, '.');
 	add_thousandths(us % 1000);
+	field_from(name, at);
+}
+
+/* To the journal, or where that takes none to stderr. A line that cannot be written is counted, and
+ * stops nothing. */
+static void
+hand_over(enum log_level level)
+{
+	enum log_journal_fate fate = LOG_JOURNAL_REFUSED;
+
+	if (with_fields)
+		fate = log_journal_send(levels[level].priority, line.data + PRIORITY_BYTES,
+		    line.len - PRIORITY_BYTES - 1);
+	if (fate == LOG_JOURNAL_REFUSED)
+		fate = write(STDERR_FILENO, line.data, line.len) < 0 ? LOG_JOURNAL_LOST
+								     : LOG_JOURNAL_SENT;
+	n_lost += fate == LOG_JOURNAL_LOST;
 }
 
 void
@@ -273,9 +313,7 @@ log_end(struct log_line *l)
 	if (!is_open(l))
 		return;
 	buf_add_str(&line, format == LOG_FORMAT_JSON ? "}\n" : "\n");
-	if (write(STDERR_FILENO, line.data, line.len) < 0) {
-		n_lost++; /* and nothing else: a log that cannot be written stops nothing */
-	}
+	hand_over(l->level);
 	line_open = false;
 	if (line.cap > LINE_KEEP_BYTES)
 		buf_free(&line);
