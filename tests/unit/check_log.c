@@ -130,7 +130,8 @@ START_TEST(journal_gets_priorities_only_where_stderr_is_the_journal)
 	log_init(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
 	log_warn("x", "m");
 	/* what this machine's own journal takes does not come here */
-	ck_assert(access("/run/systemd/journal/socket", W_OK) == 0 || strncmp(logged(), "<4>2", 4) == 0);
+	ck_assert(
+	    access("/run/systemd/journal/socket", W_OK) == 0 || strncmp(logged(), "<4>2", 4) == 0);
 	snprintf(stream, sizeof stream, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino + 1);
 	setenv("JOURNAL_STREAM", stream, 1);
 	log_init(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
