@@ -1,14 +1,14 @@
 -- Where two calls of one key differ, as far as their policy keeps it: the pointers, never a value, in one order and joined by
 -- commas; null where nothing that is kept differs. Kept texts are canonical, so that equal values are equal texts. They are read
 -- as json, which takes any text but an escaped NUL: that is read as an escape that no canonical text has. What is no such text
--- (a role that executes hands it in) tells nothing.
+-- (a role that executes hands it in) tells nothing. (E: what a backslash is in a plain literal, the session's settings say.)
 create or replace function effect.differs(p_kept text, p_other text) returns text
 language plpgsql immutable strict
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_nul constant text := '(?<!\\)((?:\\\\)*)\\u0000';
-  c_none constant text := '\1\\ufffe';
+  c_nul constant text := E'(?<!\\\\)((?:\\\\\\\\)*)\\\\u0000';
+  c_none constant text := E'\\1\\\\ufffe';
 begin
   return (
     select left(string_agg(key, ', ' order by key collate "C"), 500)

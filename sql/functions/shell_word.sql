@@ -4,7 +4,7 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
   select case when p_text ~ '^[A-Za-z0-9_.,:/@%+][A-Za-z0-9_.,:/@%+=-]*$' then p_text
-    else '''' || replace(p_text, '''', '''\''''') || '''' end
+    else '''' || replace(p_text, '''', '''"''"''') || '''' end
 $$;
 
 -- ' --namespace N --tool T': which tool a command is about. Null where there is none.

@@ -117,7 +117,7 @@ select is(pg_temp.keys('{"tool": "probed"}'), '["mine"]', 'of one tool');
 insert into effect.event (effect, at, attempt, kind, decided_by, reason)
 select id, effect.now(), 1, 'probe', 'probe', 'inconclusive' from effect.ledger l, generate_series(1, 3) where state = 'unknown';
 select is(effect_test.told('stuck', '{"ns": "other"}') #>> '{findings,0,next}',
-  'effectctl tools probe ''it''\''''s'' --effect ' || effect.id('other', 'it''s', E'k\'"; rm -rf ~ \u202e'), 'what is to be typed is quoted');
+  'effectctl tools probe ''it''"''"''s'' --effect ' || effect.id('other', 'it''s', E'k\'"; rm -rf ~ \u202e'), 'what is to be typed is quoted');
 select is(jsonb_array_length(r -> 'rows') || ' of ' || (r ->> 'n') || ', ' || jsonb_array_length(r -> 'findings'), '1 of 2, 2', 'a limit cuts rows, not findings')
   from effect_test.told('stuck', '{"limit": 1}') r;
 select * from finish();

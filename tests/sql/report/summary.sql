@@ -42,7 +42,7 @@ select is((select jsonb_agg(jsonb_build_array(f ->> 'namespace', f ->> 'tool', f
   '[["a", "bad", "dedup_rose", "warning"], ["a", "bad", "busy_high", "warning"], ["a", "bad", "mismatch_high", "warning"],
     ["a", "bad", "unknown_high", "warning"], ["b", "it''s", "busy_high", "warning"]]', 'each that was planted, and no other');
 select is(pg_temp.report() #>> '{findings,0,text}', '17.5 % of 1145 calls repeat one that is done, and 3.2 % did in as long a time before', 'in a sentence');
-select is(pg_temp.report() #>> '{findings,4,next}', 'effectctl list --state pending --namespace b --tool ''it''\''''s''',
+select is(pg_temp.report() #>> '{findings,4,next}', 'effectctl list --state pending --namespace b --tool ''it''"''"''s''',
   'with what to type, quoted for a shell');
 select is(pg_temp.report(p_limit => 1) - 'columns' - 'findings' - 'from' - 'to' #- '{rows,0}', '{"name": "summary", "rows": [], "n": 5}',
   'a limit cuts rows, not what there is of them');
