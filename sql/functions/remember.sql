@@ -1,6 +1,6 @@
 -- What reports need of effects whose rows are about to be forgotten, one narrow row for each that landed. What was released, or
--- failed for good, did nothing that could be doubled. It is kept as long again as the key was, at least 7 days and at most 90: who
--- remembers for a day has many effects, and pays little for this; who remembers for an hour sees what came too late.
+-- failed for good, did nothing that could be doubled. It is kept as long again as the key was, at least 30
+-- days, so that a report of a month sees all of what came too late, however short the memory was, and at most 90.
 --
 -- For who holds the rows' locks. Saying it twice adds nothing.
 create or replace function effect.remember(p_id uuid[], p_now timestamptz) returns void
@@ -21,5 +21,5 @@ $$;
 create or replace function effect.past_for(p_keep_key_ms bigint) returns interval
 language sql immutable parallel safe
 as $$
-  select greatest(interval '7 days', least(interval '90 days', effect.ms(p_keep_key_ms)))
+  select greatest(interval '30 days', least(interval '90 days', effect.ms(p_keep_key_ms)))
 $$;

@@ -1,10 +1,10 @@
 -- effect.report_mismatches: in which of the kept values calls of one key differed, in the window: by tool and by what differs,
 -- the most effects first. n counts events, of which an effect leaves at most one a minute. fields is null where nothing that the
--- policy keeps differed.
+-- policy keeps differed. A few of very many calls are no fault of the key: effects_rate is their share of what ran.
 create or replace function effect.report_mismatches(
   p_scope text, p_namespace text, p_tool text, p_from timestamptz, p_to timestamptz, p_limit integer)
 returns table (
-  namespace text, tool text, fields text, n bigint, effects bigint, first_at timestamptz, last_at timestamptz, effect uuid,
+  namespace text, tool text, fields text, n bigint, effects bigint, effects_rate float8, first_at timestamptz, last_at timestamptz, effect uuid,
   key text, run text, look json, of bigint)
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -34,16 +34,24 @@ begin
       (array_agg(k.key order by k.last_at desc, k.effect))[1] as key, (array_agg(k.run order by k.last_at desc, k.effect))[1] as run
     from known k
     group by k.scope, k.tool, k.fields
+  ), ran as (
+    select s.namespace, s.tool, sum(s.n)::bigint as n
+    from effect.stat_sums(p_scope, p_namespace, p_tool, p_from, p_to) s
+    where s.decision in ('run', 'ran')
+    group by s.namespace, s.tool
+  ), rated as (
+    select g.*, effect.rate(g.effects, r.n) as rate
+    from grouped g left join ran r on r.namespace = g.scope and r.tool = g.tool
   ), looked as (
-    select g.*, effect.findings(effect.finding(g.effects >= 3, 'mismatch_field', 'warning',
+    select g.*, effect.findings(effect.finding(g.effects >= 3 and coalesce(g.rate >= 0.005, true), 'mismatch_field', 'warning',
       case when g.fields is null
         then format('calls of %s effects differ from the first in what the policy does not keep: let it keep what they may differ in',
           g.effects)
         else format('calls of %s effects differ from the first in %s: the key lacks it, or it says nothing of the effect and belongs into `ignore`',
           g.effects, g.fields) end, 'effectctl explain ' || g.effect)) as look
-    from grouped g
+    from rated g
   )
-  select l.scope, l.tool, l.fields, l.n, l.effects, l.first_at, l.last_at, l.effect, l.key, l.run, l.look, count(*) over ()
+  select l.scope, l.tool, l.fields, l.n, l.effects, l.rate, l.first_at, l.last_at, l.effect, l.key, l.run, l.look, count(*) over ()
   from looked l
   order by l.look is null, l.effects desc, l.n desc, l.scope, l.tool, l.fields
   limit p_limit;

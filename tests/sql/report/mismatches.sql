@@ -37,6 +37,15 @@ select is((pg_temp.report() #> '{findings,0}') - 'effect' - 'report' - 'namespac
 select pg_temp.differ('f', '{}', '{}'), pg_temp.differ('g', '{}', '{}') \gset
 select is(pg_temp.report() #>> '{findings,1,text}', 'calls of 3 effects differ from the first in what the policy does not keep: let it keep what they may differ in',
   'where nothing is kept, that is what is said');
+-- of how many
+insert into effect.stat (minute, namespace, tool, decision, n) values ('2030-01-01 12:00:00+00', 'default', 'pay', 'run', 601), ('2030-01-01 12:00:00+00', 'default', 'pay', 'busy', 9999);
+select is(effect_test.cells(pg_temp.report(), 'fields', 'effects_rate') -> 0, '["/amount", 0.005]', 'a share of what ran');
+select is(effect_test.finds('mismatches', '{"to": "2030-01-01T12:20:00Z"}'), 'pay mismatch_field, pay mismatch_field', 'five in a thousand are found');
+update effect.stat set n = 700 where decision = 'run';
+select is(effect_test.finds('mismatches', '{"to": "2030-01-01T12:20:00Z"}'), null, 'less is nothing');
+update effect.stat set n = 19 where decision = 'run';
+select is(jsonb_build_array(effect_test.cells(pg_temp.report(), 'effects_rate') #> '{0,0}', effect_test.finds('mismatches', '{"to": "2030-01-01T12:20:00Z"}')),
+  '[null, "pay mismatch_field, pay mismatch_field"]', 'of fewer than 20 there is no share');
 -- the window
 select is(effect_test.cells(pg_temp.report('{"from": "2030-01-01T12:10:00Z", "to": "2030-01-01T12:12:02Z"}'), 'fields', 'n'), '[["/amount", 2], [null, 1]]', 'from its beginning on, until before its end');
 -- forgotten: the history knows whose it was

@@ -2,7 +2,7 @@
 begin;
 select no_plan();
 select effect_test.tool('short', '{"keep_result": "0s", "keep_key": "60s"}') \gset
-select effect_test.tool('month', '{"keep_result": "0s", "keep_key": "30d"}') \gset
+select effect_test.tool('month', '{"keep_result": "0s", "keep_key": "60d"}') \gset
 select effect_test.tool('years', '{"keep_result": "0s", "keep_key": "800d"}') \gset
 select effect_test.tool('guard', '{"keep_key": "60s", "business_window": "60s", "on_business_duplicate": "report"}') \gset
 create function pg_temp.past(p_key text, p_tool text default 'short') returns setof effect.past language sql as $$
@@ -65,9 +65,9 @@ select effect_test.complete(pg_temp.at('m', 't1', 'month')), effect_test.complet
 select effect_test.advance('801 d') \gset
 select effect.retain(100), effect.retain(100) \gset
 select is((select array_agg(t.name || ' ' || extract(day from p.due_at - p.forgotten_at) order by t.name)
-    from effect.past p join effect.tool t on t.version = p.policy), '{"month 30","short 7","years 90"}',
-  'as long again as the key was kept, at least 7 days, at most 90');
-select effect_test.advance('7 d -1 s') \gset
+    from effect.past p join effect.tool t on t.version = p.policy), '{"month 60","short 30","years 90"}',
+  'as long again as the key was kept, at least 30 days, at most 90');
+select effect_test.advance('30 d -1 s') \gset
 select effect.retain(100) \gset
 select is((select count(*) from effect.past), 3::bigint, 'a second before: still there');
 select effect_test.advance('1 s') \gset
@@ -82,7 +82,7 @@ select effect_test.complete(jsonb_agg(pg_temp.at('k' || i, 't1'))) from generate
 select effect_test.advance('61 s') \gset
 select effect.retain(1000), effect.retain(1000) \gset
 select is((select count(*) from effect.past), 90::bigint, 'ninety are remembered');
-select effect_test.advance('8 d') \gset
+select effect_test.advance('31 d') \gset
 select effect.retain(40) \gset
 select is((select count(*) from effect.past), 50::bigint, 'a step forgets no more than it is told');
 select effect.retain(40), effect.retain(40) \gset
@@ -107,7 +107,7 @@ select dblink_exec('purge', 'rollback') \gset
 select is((select count(*) from effect.past), 10::bigint, 'what a lost purge remembered is not there, nor are its rows gone');
 select is((select deleted from effect.retain(20)), 20, 'they are forgotten by the next');
 select is((select count(*) from effect.past), 30::bigint, 'and remembered once');
-select effect_test.advance('8 d') \gset
+select effect_test.advance('31 d') \gset
 select dblink_disconnect('purge'), effect_test.connect('purge') \gset
 select dblink_exec('purge', 'begin') \gset
 select effect_test.ask('purge', '(select to_jsonb(r) from effect.retain(20) r)') \gset
