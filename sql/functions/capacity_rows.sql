@@ -11,8 +11,7 @@ as $$
   ), granted as (
     -- a run over an open attempt has no row of its own
     select s.namespace, s.tool, sum(case s.decision when 'retried' then -s.n else s.n end) as n, min(s.first_at) as first_at
-    from effect.stat_sums(p_scope, p_namespace, p_tool, p_from, p_to) s
-    where s.decision in ('run', 'ran', 'retried')
+    from effect.stat_sums(p_scope, p_namespace, p_tool, p_from, p_to, '{run,ran,retried}') s
     group by s.namespace, s.tool
   ), pace as materialized (
     -- of less than an hour nothing is foretold

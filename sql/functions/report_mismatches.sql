@@ -36,8 +36,7 @@ begin
     group by k.scope, k.tool, k.fields
   ), ran as (
     select s.namespace, s.tool, sum(s.n)::bigint as n
-    from effect.stat_sums(p_scope, p_namespace, p_tool, p_from, p_to) s
-    where s.decision in ('run', 'ran')
+    from effect.stat_sums(p_scope, p_namespace, p_tool, p_from, p_to, '{run,ran}') s
     group by s.namespace, s.tool
   ), rated as (
     select g.*, effect.rate(g.effects, r.n) as rate

@@ -22,8 +22,7 @@ begin
       extract(epoch from p_to - min(s.first_at)) * 1000 as seen_ms,
       coalesce(effect.add_log2(s.ms_log2) filter (where s.decision = 'replay_age'), '{}') as ages,
       effect.add_log2(s.ms_log2) filter (where s.decision = 'expired') as expired_ages
-    from effect.stat_sums(p_scope, p_namespace, p_tool, p_from, p_to) s
-    where s.decision in ('run', 'ran', 'replay_age', 'expired')
+    from effect.stat_sums(p_scope, p_namespace, p_tool, p_from, p_to, '{run,ran,replay_age,expired}') s
     group by s.namespace, s.tool
   ), counted as (
     select namespace, tool, coalesce(t.n, 0) as n, coalesce(t.expired, 0) as expired, t.seen_ms, coalesce(t.ages, '{}') as ages,

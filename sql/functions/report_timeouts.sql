@@ -24,8 +24,7 @@ begin
       effect.add_log2(s.ms_log2) filter (where s.decision = any (v_ends)) as ends_log2,
       effect.add_log2(s.ms_log2) filter (where s.decision = 'gave_up') as gave_up_log2,
       effect.add_log2(s.ms_log2) filter (where s.decision = any (v_ends || 'gave_up'::text)) as all_log2
-    from effect.stat_sums(p_scope, p_namespace, p_tool, p_from, p_to) s
-    where s.decision = any (v_ends || '{lapsed,gave_up,late}'::text[])
+    from effect.stat_sums(p_scope, p_namespace, p_tool, p_from, p_to, v_ends || '{lapsed,gave_up,late}'::text[]) s
     group by s.namespace, s.tool
   ), measured as (
     select t.*, p.lease_ms, effect.log2_quantile(t.ends_log2, 0.5) as p50, effect.log2_quantile(t.ends_log2, 0.99) as p99,

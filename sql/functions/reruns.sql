@@ -3,9 +3,13 @@
 create or replace function effect.reruns(
   p_scope text, p_namespace text, p_tool text, p_from timestamptz, p_to timestamptz)
 returns table (namespace text, tool text, n bigint, longest_ms float8)
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_custom_plan set jit = off set max_parallel_workers_per_gather = 0 set work_mem = '32MB'
 as $$
+#variable_conflict use_column
+begin
+  return query
   with run as (
     select l.id, l.claimed_at, p.done_at, p.policy
     from effect.past p join effect.ledger l on l.id = p.id
@@ -23,5 +27,6 @@ as $$
   where effect.in_scope(t.namespace, p_scope)
     and (p_namespace is null or t.namespace = p_namespace)
     and (p_tool is null or t.name = p_tool)
-  group by t.namespace, t.name
+  group by t.namespace, t.name;
+end
 $$;
