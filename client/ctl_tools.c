@@ -9,6 +9,7 @@
 #include "ctl.h"
 #include "show.h"
 #include "table.h"
+#include "tools_import.h"
 #include "tools_lint.h"
 #include "usage.h"
 
@@ -310,7 +311,7 @@ ctl_tools(struct ctl *ctl)
 		const char *what, *verb;
 		int (*call)(struct ctl *ctl);
 	} verbs[] = {{"list", "tools list", tools_list}, {"lint", "tools lint", tools_lint},
-	    {"probe", "tools probe", tools_probe}};
+	    {"import", "tools import", tools_import}, {"probe", "tools probe", tools_probe}};
 	const char *what = ctl->argc > 0 ? ctl->argv[0] : "";
 
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
@@ -322,5 +323,5 @@ ctl_tools(struct ctl *ctl)
 		return verbs[i].call(ctl);
 	}
 	return show_failure(
-	    ctl, CTL_USAGE, "usage", "tools: list, lint or probe, not \"%s\"", what);
+	    ctl, CTL_USAGE, "usage", "tools: list, lint, import or probe, not \"%s\"", what);
 }

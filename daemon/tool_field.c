@@ -29,6 +29,10 @@ static const char *const credential[] = {"*token", "jwt", "*otp", "cookie", "ses
 static const char *const secret[] = {"*password", "passwd", "*passphrase", "*secret", "*apikey",
     "*accesskey", "*privatekey", "*credential", "*credentials", "*pin", "cvv", "cvc", "*cardnumber",
     "card", "pan", "ssn", NULL};
+static const char *const identity[] = {"*id", "*number", "*ref", "*reference", "*sku", "*code",
+    "*slug", "*key", "no", "line", "*item", "position", "index", "version", "tag", "release",
+    "period", "month", "year", "order", "invoice", "ticket", "account", "customer", "username",
+    "*path", "*url", "*uri", NULL};
 static const char *const amount[] = {
     "*amount", "*price", "*total", "*quantity", "qty", "*cost", "*sum", "*currency", "*fee", NULL};
 static const char *const adds[] = {"add", "append", "book", "buy", "charge", "create", "deploy",
@@ -138,6 +142,15 @@ tool_field_is_secret(const char *pointer)
 	struct name name = read_name(pointer);
 
 	return fits_any(&name, secret) || fits_any(&name, credential);
+}
+
+bool
+tool_field_is_id(const char *pointer)
+{
+	struct name name = read_name(pointer);
+
+	return fits_any(&name, identity) && !tool_field_of(pointer) &&
+	    !tool_field_is_secret(pointer);
 }
 
 bool

@@ -16,6 +16,8 @@ struct tool_field {
 const struct tool_field *tool_field_of(const char *pointer);
 /* Does it let somebody in, so that it should be stored nowhere? */
 bool tool_field_is_secret(const char *pointer);
+/* Does it name one thing among its kind, as an order or a line of it? */
+bool tool_field_is_id(const char *pointer);
 /* Is it how much, of which another value is another effect? */
 bool tool_field_is_amount(const char *pointer);
 /* Does a tool of this name do something that was not there before, by the first word of its name?

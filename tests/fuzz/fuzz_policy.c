@@ -6,6 +6,7 @@
  *
  * An input is: a byte (bit 0: annotations are trusted), a result's line, the file's text.
  */
+#include "alloc.h"
 #include "canon.h"
 #include "fuzz.h"
 #include "limits.h"
