@@ -40,7 +40,8 @@ begin
     from counted c left join lateral effect.tool_now(c.namespace, c.tool) p on true
   ), judged as (
     select m.*,
-      m.n >= 20 and m.p99 > m.keep_key_ms / 2 as nearly_missed,
+      -- the least that the p99 can be: where its place begins
+      2 ^ (ceil(log(2, greatest(m.p99, 1)::numeric)) - 1) as p99_least,
       m.expired >= 3 and m.expired * 100 >= m.n and m.keep_result_ms > 0 as result_short,
       -- a window that is shorter than the memory, or in which the tool was not there from the start, says nothing about it
       m.n >= 20 and m.reruns = 0 and v_window_ms >= m.keep_key_ms and m.seen_ms >= m.keep_key_ms
@@ -53,9 +54,9 @@ begin
           '"keep_key": "%s" would have caught them', j.reruns, effect.duration_words(j.longest_ms),
           effect.duration_words(j.keep_key_ms), effect.duration_up(j.longest_ms)),
         'effectctl report duplicates' || effect.tool_flags(j.namespace, j.tool)),
-      effect.finding(j.reruns = 0 and j.nearly_missed, 'memory_short', 'warning',
+      effect.finding(j.reruns = 0 and j.n >= 20 and j.p99_least > j.keep_key_ms / 2, 'memory_short', 'warning',
         format('1 %% of %s repeats came more than %s after the first, and keys are kept for %s; "keep_key": "%s" would leave room',
-          j.n, effect.duration_words(j.p99), effect.duration_words(j.keep_key_ms), effect.duration_up(4 * j.p99)),
+          j.n, effect.duration_words(j.p99_least::float8), effect.duration_words(j.keep_key_ms), effect.duration_up(4 * j.p99)),
         'effectctl tools lint'),
       effect.finding(j.result_short, 'result_short', 'advice',
         format('%s of %s repeats came when the result was no longer kept; results are kept for %s, "keep_result": "%s" would do',

@@ -37,9 +37,11 @@ begin
       m.n >= 20 and m.p99 > m.lease_ms and (m.p99 / 2 >= m.lease_ms or (m.lapsed + m.late) * 100 >= m.n) as lease_short,
       -- nobody holds a claim for longer than its lease without lapses, but by extending it
       m.lapsed + m.late = 0 as extended,
-      -- time-outs of one client lie close together, and are no quick errors; what takes longer is not seen to end, or too late
+      -- time-outs of one client lie close together, and are no quick errors; what takes longer is not seen to end, or too late. Where
+      -- calls end long before, it is no matter of time: their answers were lost
       m.n + m.gave_up >= 20 and m.gave_up >= 3 and m.gave_up * 100 >= m.n + m.gave_up
         and m.gave_up_p90 <= 4 * m.gave_up_p10 and m.gave_up_p50 <= m.all_p99
+        and m.gave_up_p50 <= 4 * coalesce(m.p99, m.gave_up_p50)
         and (m.gave_up_p50 >= coalesce(m.p50, 0) or m.late * 2 >= m.gave_up) as client_short
     from measured m
   ), looked as (

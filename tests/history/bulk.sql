@@ -92,10 +92,10 @@ order by r.claimed;
 -- What was forgotten meanwhile: what landed is remembered in one narrow row, for as long again as its key was.
 insert into effect.past (id, business, policy, claimed_at, done_at, forgotten_at, due_at)
 select r.id, r.business, v.version, r.claimed, r.settled, r.keep_until + interval '1 second',
-  r.keep_until + interval '1 second' + greatest(interval '30 days', least(interval '90 days', pg_temp.s(r.keep_key_ms)))
+  r.keep_until + interval '1 second' + effect.past_for(r.keep_key_ms)
 from row r join version v on v.tool = r.tool
 where r.keep_until <= :'end' and r.fate not in ('released', 'failed')
-  and r.keep_until + interval '1 second' + greatest(interval '30 days', least(interval '90 days', pg_temp.s(r.keep_key_ms))) > :'end';
+  and r.keep_until + interval '1 second' + effect.past_for(r.keep_key_ms) > :'end';
 
 -- The history: everything off the happy path, one to five events an effect.
 insert into effect.event (effect, token, at, attempt, kind, decided_by, outcome, reason, scope, tool, key)

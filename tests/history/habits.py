@@ -28,8 +28,8 @@ def tool(namespace, name, share, habit=None, fault=None, **policy):
 TOOLS = [
     tool('payments', 'refund_order', 0.18, key='refund:{/order_id}:{/line}', keep=['/amount', '/line', '/order_id']),
     tool('payments', 'charge_card', 0.13, turn_budget=3, turn_asks=40, key='charge:{/cart_id}', escalate_after='3d',
-         probe_backoff=['2s', '1m', '2h']),
-    tool('payments', 'payout', 0.05, key='payout:{/id}', on_unknown='retry', retry_window='10m'),
+         probe_backoff=['2s', '1m', '30h']),
+    tool('payments', 'payout', 0.05, {'unknown': 0.03}, key='payout:{/id}', on_unknown='retry', retry_window='10m'),
     tool('payments', 'settle_batch', 0.04, {'med_ms': 4000, 'sd': 0.45, 'unknown': 0.002}, fault='lease', key='batch:{/id}',
          lease='10s'),
     tool('mail', 'send_email', 0.20, key='mail:{/to}:{/subject}:{/memo}', business_key=['/to', '/subject'], probe=None,

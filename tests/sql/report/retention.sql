@@ -5,10 +5,10 @@ select no_plan();
 select effect_test.set_now('2030-03-01 00:00:00+00') \gset
 select count(effect_test.tool(t, jsonb_build_object('keep_key', k, 'keep_result', r))) from (values ('fine', '7d', '1d'),
   ('near', '1h', '1h'), ('short', '7d', '1d'), ('again', '7d', '7d'), ('results', '20d', '1h'), ('nothing', '20d', '0s'),
-  ('long', '30d', '1d'), ('young', '30d', '1d'), ('few', '30d', '1d')) x(t, k, r) \gset
+  ('long', '30d', '1d'), ('young', '30d', '1d'), ('few', '30d', '1d'), ('half', '30d', '1d')) x(t, k, r) \gset
 create function pg_temp.seen(p_tool text, p_since text default '2030-01-02 00:00+00') returns void language sql as $$
   select effect_test.stat(p_since, 'default', p_tool, '{"run": 1}'), effect_test.stat('2030-02-20 00:00+00', 'default', p_tool, '{"run": 100}') $$;
-select count(pg_temp.seen(t)::text) from unnest('{fine,near,short,again,results,nothing,long,few}'::text[]) t \gset
+select count(pg_temp.seen(t)::text) from unnest('{fine,near,short,again,results,nothing,long,few,half}'::text[]) t \gset
 select pg_temp.seen('young', '2030-02-10 00:00+00') \gset
 select effect_test.stat('2030-02-20 01:00+00', 'default', 'fine', '{"replay_age": 100}', 3600000 * 20),
   effect_test.stat('2030-02-20 01:00+00', 'default', 'near', '{"replay_age": 100}', 60000 * 50),
@@ -16,6 +16,7 @@ select effect_test.stat('2030-02-20 01:00+00', 'default', 'fine', '{"replay_age"
   effect_test.stat('2030-02-20 01:00+00', 'default', 'nothing', '{"replay_age": 100, "expired": 100}', 3600000 * 50),
   effect_test.stat('2030-02-20 01:00+00', 'default', 'long', '{"replay_age": 100}', 60000 * 50),
   effect_test.stat('2030-02-20 01:00+00', 'default', 'young', '{"replay_age": 100}', 60000 * 50),
+  effect_test.stat('2030-02-20 01:00+00', 'default', 'half', '{"replay_age": 64}', 86400000::bigint * 13),
   effect_test.stat('2030-02-20 01:00+00', 'default', 'few', '{"replay_age": 19}', 60000 * 50) \gset
 -- rows: two of `fine`, and two of `again`, one of which had landed before and was forgotten
 select effect_test.set_now('2030-02-25 00:00:00+00') \gset

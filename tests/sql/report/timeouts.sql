@@ -4,7 +4,7 @@ begin;
 select no_plan();
 select effect_test.set_now('2030-01-02 00:00:00+00') \gset
 select count(effect_test.tool(t, jsonb_build_object('lease', l))) from (values ('fine', '60s'), ('short', '10s'), ('held', '10s'),
-  ('hasty', '10m'), ('errors', '10m'), ('few', '1s'), ('near', '10s')) x(t, l) \gset
+  ('hasty', '10m'), ('errors', '10m'), ('lost', '10m'), ('few', '1s'), ('near', '10s')) x(t, l) \gset
 -- fine: 1,000 of half a second
 select effect_test.stat('2030-01-01 10:00+00', 'default', 'fine', '{"run": 1000, "completed": 990, "failed": 10}', 500) \gset
 -- short: 3 in 100 take 40 s, the lease is 10 s, and they lapse; an older policy's lease would have done
@@ -22,6 +22,9 @@ select effect_test.stat('2030-01-01 10:00+00', 'default', 'hasty', '{"completed"
 select effect_test.stat('2030-01-01 10:00+00', 'default', 'errors', '{"completed": 960}', 2000),
   effect_test.stat('2030-01-01 10:00+00', 'default', 'errors', '{"gave_up": 20}', 30),
   effect_test.stat('2030-01-01 10:00+00', 'default', 'errors', '{"gave_up": 20}', 3000) \gset
+-- lost: 3 in 100 answers never came, and 99 in 100 of the others within a second: patience would not help
+select effect_test.stat('2030-01-01 10:00+00', 'default', 'lost', '{"completed": 970}', 800),
+  effect_test.stat('2030-01-01 10:00+00', 'default', 'lost', '{"gave_up": 30}', 20000) \gset
 -- few: nineteen tell nothing
 select effect_test.stat('2030-01-01 10:00+00', 'default', 'few', '{"completed": 19, "late": 19, "lapsed": 19}', 30000) \gset
 -- of a tool without a policy
@@ -29,7 +32,7 @@ select effect_test.stat('2030-01-01 10:00+00', 'other', 'gone', '{"completed": 1
 create temp view report as select effect_test.report('timeouts') as j;
 select is(effect_test.found(j), 'hasty client_timeout_below_p99 warning, short lease_below_p99 warning, held lease_below_p99 advice',
   'what is too short, what matters most first, and nothing else') from report;
-select is(j -> 'n', '8', 'a row for each tool') from report;
+select is(j -> 'n', '9', 'a row for each tool') from report;
 select is(effect_test.only(effect_test.report_row(j, 'short'), 'n', 'lease_ms', 'lapsed', 'late', 'gave_up', 'gave_up_p50_ms'),
   '{"n": 1000, "lease_ms": 10000, "lapsed": 30, "late": 20, "gave_up": 0, "gave_up_p50_ms": null}', 'its numbers') from report;
 select ok((effect_test.report_row(j, 'short') ->> 'p50_ms')::int between 512 and 1024
