@@ -75,7 +75,7 @@ def frames(daemon, cluster):
             is_((got, error['code']), ('4', -32600), f'{what}: -32600 with the id')
         got, error = error_of(conn, '{"jsonrpc":"2.0","id":4,"id":5,"method":"info"}')
         is_(error['code'], -32600, 'a member twice in the envelope: -32600')
-        for method in ('begin ', 'BEGIN', '', 'report', 'rpc.discover'):
+        for method in ('begin ', 'BEGIN', '', 'reports', 'rpc.discover'):
             got, error = error_of(conn, f'{{"jsonrpc":"2.0","id":4,"method":"{method}"}}')
             is_((got, error['code'], error['data']), ('4', -32601, {'name': 'unknown_method'}), f'no method {method!r}')
         # a notification does nothing, broken or whole; nor does a blank line
