@@ -4,6 +4,10 @@
  */
 #include "alloc.h"
 #include "ctl.h"
+#include "daily.h"
+#include "mail.h"
+#include "page_html.h"
+#include "page_text.h"
 #include "report_ask.h"
 #include "report_csv.h"
 #include "report_table.h"
@@ -12,9 +16,12 @@
 #include "usage.h"
 #include "when.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define LIMIT_MAX 1000
 #define KEYS_MIN_MAX 1000
@@ -36,6 +43,9 @@ add_flags(struct flag_set *set)
 	    "duplicates: how far apart they may lie (default: the policy's window)");
 	flag_add(set, "keys_min", 0, "N", "churn: so many keys of one run at least (default: 3)");
 	flag_add(set, "csv", 0, NULL, "the rows as CSV on standard output");
+	flag_add(set, "html", 0, NULL, "daily: the page as HTML");
+	flag_add(set, "mail", 0, "ADDRESS", "daily: a mail to there, for `sendmail -t`");
+	flag_add(set, "mail_from", 0, "ADDRESS", "its sender (default: you on this host)");
 	usage_add_deadline(set);
 }
 
@@ -110,6 +120,34 @@ is_utf8(const char *text)
 	return !text || json_utf8(text, strlen(text));
 }
 
+/* One form of the answer, and pages of `daily` only. */
+static int
+read_form(const struct ctl *ctl, struct flag_set *set)
+{
+	bool html = usage_given(set, "html"), mail = usage_given(set, "mail");
+	static const char *const addresses[] = {"mail", "mail_from"};
+	const char *value;
+	char spelt[FLAG_NAME_BYTES];
+
+	if (ctl->json + usage_given(set, "csv") + html + mail > 1)
+		return show_failure(ctl, CTL_USAGE, "usage",
+		    "%s: --json, --csv, --html and --mail are forms of one answer: take one",
+		    ctl->verb);
+	if ((html || mail) && strcmp(set->args[0], "daily") != 0)
+		return show_failure(ctl, CTL_USAGE, "usage",
+		    "%s: --html and --mail are of \"daily\" only", ctl->verb);
+	if (usage_given(set, "mail_from") && !mail)
+		return show_failure(
+		    ctl, CTL_USAGE, "usage", "%s: --mail-from goes with --mail", ctl->verb);
+	for (size_t i = 0; i < 2; i++) {
+		value = usage_value(set, addresses[i]);
+		if (value && !mail_address(value))
+			return misused(ctl, flag_spell(addresses[i], spelt),
+			    "one address such as ops@example.org", value);
+	}
+	return CTL_OK;
+}
+
 static int
 read_query(const struct ctl *ctl, struct flag_set *set, struct report_query *query)
 {
@@ -135,6 +173,8 @@ read_query(const struct ctl *ctl, struct flag_set *set, struct report_query *que
 	if (ctl->json && usage_given(set, "csv"))
 		return show_failure(ctl, CTL_USAGE, "usage",
 		    "%s: --json and --csv are two forms of one answer", ctl->verb);
+	if ((code = read_form(ctl, set)))
+		return code;
 	if (!is_utf8(query->name) || !is_utf8(query->tool) || !is_utf8(query->ns))
 		return show_failure(
 		    ctl, CTL_INPUT, "bad_input", "%s: a name is not UTF-8", ctl->verb);
@@ -164,6 +204,85 @@ tell(const struct ctl *ctl, struct flag_set *set, const struct report *report)
 	buf_free(&out);
 }
 
+/* ---- the daily page ---- */
+
+/* Who sends it if nobody says: this user on this host; `root` of it where these make no address. */
+static char *
+sender(const char *host)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	char *address = xasprintf("%s@%s", user ? user->pw_name : "root", host);
+
+	if (mail_address(address))
+		return address;
+	free(address);
+	return xstrdup("root");
+}
+
+/* `effectd pay1: 3 things to look at, 30 Nov 2026` */
+static char *
+subject(const char *host, const struct page *page, int64_t date_s)
+{
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	time_t s = (time_t)date_s;
+	struct tm tm = {0};
+
+	gmtime_r(&s, &tm);
+	return xasprintf("effectd %s: %s, %d %.3s %04d", host, page->headline, tm.tm_mday,
+	    months + (ptrdiff_t)tm.tm_mon * 3, tm.tm_year + 1900);
+}
+
+static void
+tell_mail(struct flag_set *set, const struct report_query *query, const struct page *page)
+{
+	struct buf text = {0}, html = {0}, out = {0};
+	int64_t now_s = when_now_ms() / 1000;
+	char host[256] = "", *from, *about;
+
+	if (gethostname(host, sizeof host - 1) < 0 || !host[0])
+		strcpy(host, "localhost");
+	from =
+	    usage_given(set, "mail_from") ? xstrdup(usage_value(set, "mail_from")) : sender(host);
+	about = subject(host, page, query->to_ms >= 0 ? query->to_ms / 1000 : now_s);
+	page_text(&text, page);
+	page_html(&html, page);
+	mail_add(&out,
+	    &(struct mail){.to = usage_value(set, "mail"),
+		.from = from,
+		.subject = about,
+		.host = host,
+		.date_s = now_s,
+		.text = &text,
+		.html = &html});
+	show_out(&out);
+	free(from);
+	free(about);
+	buf_free(&text);
+	buf_free(&html);
+	buf_free(&out);
+}
+
+static int
+daily(struct ctl *ctl, struct flag_set *set, const struct report_query *query)
+{
+	struct buf out = {0};
+	struct page page;
+	int code = daily_page(ctl, query, &page);
+
+	if (usage_given(set, "mail") || usage_given(set, "html"))
+		show_set_utf8(true); /* they name their own character set */
+	if (usage_given(set, "mail"))
+		tell_mail(set, query, &page);
+	else if (usage_given(set, "html"))
+		page_html(&out, &page);
+	else
+		page_text(&out, &page);
+	show_out(&out);
+	buf_free(&out);
+	page_free(&page);
+	return code;
+}
+
 int
 ctl_report(struct ctl *ctl)
 {
@@ -177,8 +296,11 @@ ctl_report(struct ctl *ctl)
 		return code;
 	if (set.n_args == 0)
 		return show_failure(ctl, CTL_USAGE, "usage", "report: which one? %s", NAMES);
-	if ((code = read_query(ctl, &set, &query)) ||
-	    (code = report_ask(ctl, &query, &report, NULL)))
+	if ((code = read_query(ctl, &set, &query)))
+		return code;
+	if (!strcmp(query.name, "daily") && !ctl->json && !usage_given(&set, "csv"))
+		return daily(ctl, &set, &query);
+	if ((code = report_ask(ctl, &query, &report, NULL)))
 		return code;
 	tell(ctl, &set, &report);
 	code = report.n_warnings > 0 ? CTL_FINDINGS : CTL_OK;

@@ -45,7 +45,7 @@ unit_of(const char *name)
 		const char *end;
 		enum report_unit unit;
 	} ends[] = {{"_ms", REPORT_MS}, {"_rate", REPORT_RATE}, {"_rate_before", REPORT_RATE},
-	    {"_at", REPORT_AT}, {"_bytes", REPORT_BYTES}, {"histogram", REPORT_HISTOGRAM}};
+	    {"_at", REPORT_AT}, {"_bytes", REPORT_BYTES}};
 	size_t len = strlen(name), n;
 
 	if (!strcmp(name, "bytes"))

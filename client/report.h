@@ -12,11 +12,10 @@
 /* What a column's name says of its values. */
 enum report_unit {
 	REPORT_PLAIN,
-	REPORT_MS,    /* _ms: a duration */
-	REPORT_RATE,  /* _rate, _rate_before: 0..1, null where too little was counted */
-	REPORT_AT,    /* _at: an instant */
-	REPORT_BYTES, /* _bytes */
-	REPORT_HISTOGRAM
+	REPORT_MS,   /* _ms: a duration */
+	REPORT_RATE, /* _rate, _rate_before: 0..1, null where too little was counted */
+	REPORT_AT,   /* _at: an instant */
+	REPORT_BYTES /* _bytes */
 };
 
 struct report_column {

@@ -23,6 +23,16 @@ static const struct {
 	const char *report, *first;
 } kept[] = {
     {"summary", "tool calls runs replays dedup_rate busy unknown escalated failed mismatch"},
+    {"stuck", "tool key age_ms state effect next_step last_probe owner"},
+    {"escalated", "tool key age_ms effect owner reason"},
+    {"duplicates", "tool key gap_ms effect twin how twin_key claimed_at"},
+    {"incidents", "tool key kind effect noted_at reason"},
+    {"mismatches", "tool fields n effects effects_rate effect"},
+    {"churn", "tool n_keys granted business run effect"},
+    {"budgets", "tool turns turns_spent refused grants_max asks_max attempts_spent"},
+    {"timeouts", "tool n p50_ms p99_ms lease_ms lapsed gave_up"},
+    {"retention", "tool keep_key_ms n oldest_ms under_1m reruns p99_ms bytes"},
+    {"capacity", "what value tool note"},
 };
 
 struct layout {
@@ -31,18 +41,26 @@ struct layout {
 	char names[REPORT_COLUMNS_MAX][NAME_BYTES_MAX];
 	size_t need[REPORT_COLUMNS_MAX]; /* screen columns; 0 = nothing to show */
 	bool right[REPORT_COLUMNS_MAX], shown[REPORT_COLUMNS_MAX];
+	bool has_ages; /* the columns from `under_1m` to `over_30d` are drawn in the first one */
+	size_t ages_first, ages_last;
 };
+
+static bool
+is_ages(const struct layout *l, size_t column)
+{
+	return l->has_ages && column == l->ages_first;
+}
 
 /* answer_p99_ms -> ANSWER P99; the value has its unit with it. */
 static void
-make_name(const struct report_column *column, char ret[NAME_BYTES_MAX])
+make_name(const char *name, enum report_unit unit, char ret[NAME_BYTES_MAX])
 {
-	size_t len = strlen(column->name), i;
+	size_t len = strlen(name), i;
 
-	if (column->unit == REPORT_MS || column->unit == REPORT_AT)
+	if (unit == REPORT_MS || unit == REPORT_AT)
 		len -= 3;
 	for (i = 0; i < len && i + 1 < NAME_BYTES_MAX; i++) {
-		char c = column->name[i];
+		char c = name[i];
 
 		ret[i] = c == '_' ? ' ' : c;
 		if (c >= 'a' && c <= 'z')
@@ -82,14 +100,17 @@ measure(struct layout *l, size_t column)
 	for (size_t row = 0; row < report->n_rows; row++) {
 		buf_clear(&cell);
 		buf_clear(&safe);
-		report_value(&cell, report, row, column, show_is_utf8());
+		if (is_ages(l, column))
+			report_value_bars(&cell, report, row, column, l->ages_last, show_is_utf8());
+		else
+			report_value(&cell, report, row, column);
 		buf_add(&cells, buf_str(&cell), cell.len + 1);
 		show_text(&safe, cell.data, cell.len);
 		if (show_width(safe.data, safe.len) > widest)
 			widest = show_width(safe.data, safe.len);
 	}
-	make_name(c, l->names[column]);
-	l->right[column] = report_value_right(report, column);
+	make_name(is_ages(l, column) ? "ages" : c->name, c->unit, l->names[column]);
+	l->right[column] = !is_ages(l, column) && report_value_right(report, column);
 	if (widest > 0 && strlen(l->names[column]) > widest)
 		widest = strlen(l->names[column]);
 	l->need[column] = widest;
@@ -226,11 +247,16 @@ static void
 print_rest(const struct report *report, size_t n_left_out)
 {
 	struct buf out = {0};
+	size_t column;
 
 	if (report->n > (int64_t)report->n_rows)
 		buf_printf(&out,
 		    "The most important rows are shown: more by --limit (up to 1000), fewer by "
 		    "--tool or --since.\n");
+	if (report_column(report, "under_1m", &column))
+		buf_add_str(&out,
+		    "AGES of the repeats that were caught: under 1 m, 1 h, 1 d, 7 d, 30 d, over 30 "
+		    "d.\n");
 	if (n_left_out > 0)
 		buf_printf(&out,
 		    "No room for %zu column%s: a wider terminal, --csv or --json has %s.\n",
@@ -244,9 +270,13 @@ void
 report_table(const struct report *report)
 {
 	struct layout l = {.report = report};
-	size_t ns, n_left_out;
-	bool one_namespace;
+	size_t ns, unit, n_left_out;
+	bool one_namespace, has_unit;
 
+	l.has_ages = report_column(report, "under_1m", &l.ages_first) &&
+	    report_column(report, "over_30d", &l.ages_last) && l.ages_first < l.ages_last;
+	has_unit = report_column(report, "unit", &unit) && report_column(report, "value", &unit);
+	(void)!report_column(report, "unit", &unit);
 	one_namespace = report_column(report, "namespace", &ns) && report->n_rows > 0 &&
 	    is_constant(report, ns);
 	print_title(report, one_namespace);
@@ -254,6 +284,10 @@ report_table(const struct report *report)
 		measure(&l, i);
 		if (one_namespace && i == ns)
 			l.need[i] = 0; /* the title has it */
+		if (l.has_ages && i > l.ages_first && i <= l.ages_last)
+			l.need[i] = 0; /* drawn in the first of them */
+		if (has_unit && i == unit)
+			l.need[i] = 0; /* the value has it */
 	}
 	choose(&l);
 	n_left_out = print_table(&l);

@@ -5,6 +5,8 @@
  */
 #include "report_value.h"
 
+#include "bars.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,50 +143,46 @@ add_number(
 		buf_add(out, raw, len);
 }
 
-/* One bar a number, from the first that is not 0 to the last. */
-static bool
-add_histogram(struct buf *out, const struct report *report, uint32_t list, bool blocks)
+/* A value whose unit is a cell of its own row. */
+static void
+add_by_unit(struct buf *out, double value, const char *unit)
 {
-	static const char *const steps[2][9] = {{" ", ".", ".", ":", "-", "=", "+", "*", "#"},
-	    {"\xc2\xb7", "\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83", "\xe2\x96\x84",
-		"\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88"}};
-	const struct json_doc *doc = &report->answer.doc;
-	size_t first = SIZE_MAX, last = 0, n = 0;
-	int64_t value, highest = 0;
-
-	for (uint32_t node = doc->nodes[list].n_children ? list + 1 : 0; node;
-	     node = doc->nodes[node].next, n++) {
-		if (doc->nodes[node].type != JSON_NUMBER || !json_int(doc, node, &value) ||
-		    value < 0)
-			return false;
-		if (value > 0) {
-			last = n;
-			first = first == SIZE_MAX ? n : first;
-			highest = value > highest ? value : highest;
-		}
-	}
-	n = 0;
-	for (uint32_t node = first == SIZE_MAX ? 0 : list + 1; node; node = doc->nodes[node].next) {
-		if (n >= first && n <= last && json_int(doc, node, &value))
-			/* the least of them is seen, too */
-			buf_add_str(out,
-			    steps[blocks][value == 0
-				    ? 0
-				    : 1 + (int)((double)(value - 1) * 8 / (double)highest)]);
-		n++;
-	}
-	return true;
+	if (!strcmp(unit, "bytes"))
+		report_value_bytes(out, value);
+	else if (!strcmp(unit, "share"))
+		report_value_rate(out, value);
+	else if (!strcmp(unit, "s"))
+		report_value_ms(out, value * 1000);
+	else if (fabs(value) < 1e15) {
+		report_value_int(out, (int64_t)(value < 0 ? value - 0.5 : value + 0.5));
+		buf_printf(out, " %s", unit);
+	} else
+		buf_printf(out, "%g %s", value, unit);
 }
 
 void
-report_value(struct buf *out, const struct report *report, size_t row, size_t column, bool blocks)
+report_value_bars(struct buf *out, const struct report *report, size_t row, size_t first,
+    size_t last, bool blocks)
+{
+	double values[REPORT_COLUMNS_MAX];
+	size_t n = 0;
+
+	for (size_t i = first; i <= last; i++, n++)
+		if (!report_number(report, row, report->columns[i].name, &values[n]) ||
+		    !isfinite(values[n]))
+			values[n] = 0;
+	bars_add(out, values, n, blocks);
+}
+
+void
+report_value(struct buf *out, const struct report *report, size_t row, size_t column)
 {
 	const struct report_column *c = &report->columns[column];
 	uint32_t node = report_cell(report, row, column);
 	const char *raw;
 	char *text;
 	size_t len;
-	double n;
+	double n = 0;
 
 	if (!node) {
 		if (c->unit == REPORT_RATE) {
@@ -196,6 +194,12 @@ report_value(struct buf *out, const struct report *report, size_t row, size_t co
 	}
 	switch (report->answer.doc.nodes[node].type) {
 	case JSON_NUMBER:
+		if (!strcmp(c->name, "value") && (text = report_text(report, row, "unit"))) {
+			(void)!report_number(report, row, c->name, &n);
+			add_by_unit(out, n, text);
+			free(text);
+			return;
+		}
 		add_number(out, report, c, node);
 		return;
 	case JSON_STRING:
@@ -212,10 +216,6 @@ report_value(struct buf *out, const struct report *report, size_t row, size_t co
 	case JSON_FALSE:
 		buf_add_str(out, "no");
 		return;
-	case JSON_ARRAY:
-		if (c->unit == REPORT_HISTOGRAM && add_histogram(out, report, node, blocks))
-			return;
-		break;
 	default:
 		break;
 	}

@@ -76,7 +76,8 @@ def install_puts_all_in_place():
     note(made.stderr)
     found = {os.path.join(top, name)[len(root):] for top, _, names in os.walk(root) for name in names}
     for end in ('/sbin/effectd', '/bin/effectctl', '/lib/systemd/system/effectd.service',
-                '/lib/systemd/system/effectd.socket', '/lib/sysusers.d/effectd.conf', '/lib/tmpfiles.d/effectd.conf',
+                '/lib/systemd/system/effectd.socket', '/lib/systemd/system/effectd-report.service',
+                '/lib/systemd/system/effectd-report.timer', '/lib/sysusers.d/effectd.conf', '/lib/tmpfiles.d/effectd.conf',
                 '/effectd/effectd.conf', '/man8/effectd.8', '/man5/effectd.conf.5', '/man5/effectd-tools.5',
                 '/man1/effectctl.1'):
         ok(any(name.endswith(end) for name in found), f'installs {end}', sorted(found))
@@ -97,7 +98,7 @@ def install_puts_all_in_place():
 def units_are_sound():
     units = os.path.join(HERE, 'units')
     os.mkdir(units)
-    for name in ('effectd.service', 'effectd.socket'):
+    for name in ('effectd.service', 'effectd.socket', 'effectd-report.service', 'effectd-report.timer'):
         text = text_of(os.path.join(PACKAGING, name)).replace('/usr/sbin/effectd', program('effectd'))
         # the user is made by sysusers at install
         with open(os.path.join(units, name), 'w', encoding='utf-8') as f:
@@ -109,6 +110,25 @@ def units_are_sound():
     like(service, r'(?m)^PrivateUsers=no$', 'PrivateUsers stays off: a peer\'s uid is its authority')
     like(service, r'(?m)^Type=notify$', 'the unit waits for READY')
     like(service, r'(?m)^WatchdogSec=', 'the loop is watched')
+
+
+def daily_page_is_sent():
+    """The command of effectd-report.service, as systemd starts it, with a sendmail and a daemon of ours."""
+    text = text_of(os.path.join(PACKAGING, 'effectd-report.service'))
+    command = re.search(r"(?m)^ExecStart=(/bin/bash -o pipefail -c) '(.*)'$", text)
+    ok(command, 'the service is one pipe')
+    sent = os.path.join(HERE, 'sent')
+    os.chmod(write('sendmail', f'#!/bin/sh\n[ "$*" = -t ] && cat >{sent}\n'), 0o755)
+    line = (command.group(2).replace('$$', '$').replace('/usr/bin/effectctl', program('effectctl'))
+            .replace('/usr/sbin/sendmail', os.path.join(HERE, 'sendmail')))
+    env = {**os.environ, 'EFFECTD_REPORT_TO': 'ops@example.org', 'EFFECTD_SOCKET': os.path.join(HERE, 'nobody')}
+    out = run(*command.group(1).split(), line, env=env)
+    is_(out.returncode, 69, 'without a daemon the unit fails')
+    like(text_of(sent), r'(?m)^To: ops@example\.org$', 'and the mail is sent')
+    like(text_of(sent), r'(?m)^Subject: effectd \S+: no report could be had, ', 'and says so')
+    like(text, r'(?m)^SuccessExitStatus=1$', 'something to look at is no failure of the unit')
+    ok('WantedBy' not in text and 'WantedBy=timers.target' in text_of(os.path.join(PACKAGING, 'effectd-report.timer')),
+       'it is the timer that can be enabled')
 
 
 def names_what_is_missing():
@@ -137,5 +157,6 @@ config_is_taken()
 policy_passes_lint()
 install_puts_all_in_place()
 units_are_sound()
+daily_page_is_sent()
 names_what_is_missing()
 done()
