@@ -5,6 +5,7 @@
 
 static struct gauges_open open_rows;
 static bool has_open;
+static int64_t n_incidents = -1;
 static struct gauges_sweep last_sweep;
 static unsigned n_connections, n_requests;
 
@@ -29,6 +30,18 @@ gauges_set_open(const struct gauges_open *open)
 {
 	open_rows = *open;
 	has_open = true;
+}
+
+int64_t
+gauges_incidents(void)
+{
+	return n_incidents;
+}
+
+void
+gauges_set_incidents(int64_t n)
+{
+	n_incidents = n;
 }
 
 const struct gauges_sweep *

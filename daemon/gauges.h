@@ -36,6 +36,11 @@ const char *gauges_state_name(enum gauges_state state);
 /* NULL while the ledger never told. */
 const struct gauges_open *gauges_open(void);
 void gauges_set_open(const struct gauges_open *open);
+/* Incidents of the last 24 hours in the whole ledger, GAUGES_INCIDENTS_MAX at most; -1 while it
+ * never told. */
+#define GAUGES_INCIDENTS_MAX 1000
+int64_t gauges_incidents(void);
+void gauges_set_incidents(int64_t n);
 /* The last sweep, of this daemon. */
 const struct gauges_sweep *gauges_sweep(void);
 void gauges_set_sweep(const struct gauges_sweep *sweep);

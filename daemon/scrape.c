@@ -202,6 +202,10 @@ ask_cb(void *arg, struct buf *out, enum metric id)
 	case METRIC_DUE_SINCE:
 		add_ledger_rows(out, id);
 		break;
+	case METRIC_INCIDENTS:
+		if (gauges_incidents() >= 0)
+			add(out, id, (double)gauges_incidents());
+		break;
 	case METRIC_PROBES_RUNNING:
 		add(out, id, breaker_running());
 		break;

@@ -19,15 +19,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define COUNTS_MS 5000	  /* open rows are counted so often, and more seldom the more there are: */
-#define COUNTS_A_MS 10	  /* for so many of them a millisecond later */
-#define STATS_MS 10000	  /* counts reach the ledger so often */
-#define RETAIN_MS 60000	  /* nothing was due: look again */
-#define FORGET_MS 3600000 /* the walk over the history is at its end: begin again */
-#define STEP_MS 50	  /* between two full steps of a backlog */
-#define WALK_MS 1000	  /* between two steps that found nothing */
-#define TRY_MS 30000 /* how long a step waits for the ledger, and the pause after one that failed \
-		      */
+#define COUNTS_MS 5000	   /* open rows are counted so often, and more seldom the more there are: */
+#define COUNTS_A_MS 10	   /* for so many of them a millisecond later */
+#define INCIDENTS_MS 15000 /* and those of the last day, for metrics */
+#define STATS_MS 10000	   /* counts reach the ledger so often */
+#define RETAIN_MS 60000	   /* nothing was due: look again */
+#define FORGET_MS 3600000  /* the walk over the history is at its end: begin again */
+#define STEP_MS 50	   /* between two full steps of a backlog */
+#define WALK_MS 1000	   /* between two steps that found nothing */
+#define TRY_MS                                                                             \
+	30000 /* how long a step waits for the ledger, and the pause after one that failed \
+	       */
 #define RETAIN_ROWS_MAX 500  /* a step */
 #define FORGET_ROWS_MAX 1000 /* a step */
 #define STATS_FLUSH_MAX 1024 /* entries with the ledger at a time */
@@ -69,6 +71,19 @@ upkeep_counts_row(const struct batch_row *rows)
 	return COUNTS_MS + total / COUNTS_A_MS;
 }
 
+static int64_t
+upkeep_incidents_row(const struct batch_row *row)
+{
+	gauges_set_incidents(batch_int8(row, 0));
+	return INCIDENTS_MS;
+}
+
+static void
+upkeep_incidents_fill(struct pgvalue *columns)
+{
+	columns[0] = pg_int4(GAUGES_INCIDENTS_MAX);
+}
+
 static void
 upkeep_retain_fill(struct pgvalue *columns)
 {
@@ -108,6 +123,17 @@ static struct upkeep_job jobs[] = {
 	 .resent_column = -1,
 	 .single = true},
 	.row = upkeep_counts_row},
+    {.statement = {.name = "recent_incidents",
+	 .sql = "select count(*) from effect.incidents(null, null, null, null, $1, null, null) i "
+		"where i.at > effect.now() - interval '1 day'",
+	 .kind = BATCH_READ,
+	 .n_columns = 1,
+	 .columns = {PGTYPE_INT4},
+	 .within_column = -1,
+	 .resent_column = -1,
+	 .single = true},
+	.fill = upkeep_incidents_fill,
+	.row = upkeep_incidents_row},
     {.statement = {.name = "retain",
 	 .sql = "select dropped, deleted from effect.retain($1)",
 	 .kind = BATCH_WRITE,
