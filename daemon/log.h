@@ -2,7 +2,8 @@
  * Log lines on stderr, one write(2) each: `ts level event=begin ns=... k=v` (logfmt) or one JSON
  * object a line. Where stderr is the journal, the line is the message of an entry whose fields are
  * its members (EFFECTD_EVENT, EFFECTD_NAMESPACE, ...). A line that cannot be written is lost and
- *nothing else happens. What a policy calls secret never comes here: that is the caller's.
+ * counted, and nothing else happens. What a policy calls secret never comes here: that is the
+ * caller's.
  *
  *	log_warn("sweeper", "cannot reach the ledger: %s, trying again in %d ms", why, ms);
  *
