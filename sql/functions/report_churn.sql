@@ -27,52 +27,48 @@ begin
       join tool t on t.version = coalesce(l.policy, p.policy)
     where e.id >= v_first and e.at >= p_from and e.at < p_to and e.kind = 'refused' and starts_with(e.reason, 'held: ')
       and e.detail is not null
-  ), granted as materialized (
-    select l.business, t.same, l.run, count(*) as n
-    from effect.ledger l join tool t on t.version = l.policy
-    where l.business is not null and l.run is not null and l.claimed_at >= p_from and l.claimed_at < p_to
-    group by l.business, t.same, l.run
-  ), used as materialized (
-    -- who may have used enough of them; a key that was held and granted later is counted twice until it is seen by its name
-    select u.business, u.same, u.run
-    from (select g.business, g.same, g.run, g.n from granted g
-      union all select h.business, h.same, h.run, count(distinct h.key) from held h group by 1, 2, 3) u
-    group by 1, 2, 3
+  ), many as materialized (
+    select u.business, u.same
+    from (
+      select l.business, t.same, count(*) as n
+      from effect.ledger l join tool t on t.version = l.policy
+      where l.business is not null and l.claimed_at >= p_from and l.claimed_at < p_to
+      group by l.business, t.same
+      union all
+      select h.business, h.same, count(*) from held h group by h.business, h.same) u
+    group by u.business, u.same
     having sum(u.n) >= p_keys_min
   ), one as (
-    select u.business, u.same, u.run, l.key, l.claimed_at as at, l.id as effect, l.id as granted, l.kept, l.policy
-    from used u join effect.ledger l on l.business = u.business and l.run = u.run
-      join tool t on t.version = l.policy and t.same = u.same
-    where l.business is not null and l.claimed_at >= p_from and l.claimed_at < p_to
+    select m.business, m.same, l.run, l.key, l.claimed_at as at, l.id as effect, true as is_granted
+    from many m join effect.ledger l on l.business = m.business join tool t on t.version = l.policy and t.same = m.same
+    where l.business is not null and l.run is not null and l.claimed_at >= p_from and l.claimed_at < p_to
     union all
-    select h.business, h.same, h.run, h.key, h.at, h.effect, null, null, null from used u join held h using (business, same, run)
+    select h.business, h.same, h.run, h.key, h.at, h.effect, false from many m join held h using (business, same)
   ), by_key as (
-    select o.business, o.same, o.run, o.key, min(o.at) as first_at, max(o.at) as last_at, bool_or(o.granted is not null) as granted,
-      (array_agg(o.effect order by o.granted is null, o.at desc))[1] as effect,
-      (array_agg(o.kept order by o.at desc) filter (where o.kept is not null))[1] as kept,
-      (array_agg(o.policy order by o.at desc) filter (where o.kept is not null))[1] as policy
+    select o.business, o.same, o.run, o.key, min(o.at) as first_at, max(o.at) as last_at, bool_or(o.is_granted) as is_granted,
+      (array_agg(o.effect order by not o.is_granted, o.at desc))[1] as effect
     from one o
     group by 1, 2, 3, 4
   ), churned as (
-    select b.business, b.same, b.run, count(*) as n, count(*) filter (where b.granted) as granted, min(b.first_at) as first_at,
+    select b.business, b.same, b.run, count(*) as n, count(*) filter (where b.is_granted) as granted, min(b.first_at) as first_at,
       max(b.last_at) as last_at, (array_agg(b.key order by b.first_at, b.key))[1:5] as keys,
-      (array_agg(b.effect order by not b.granted, b.last_at desc, b.effect))[1] as effect,
-      (array_agg(b.kept order by b.first_at) filter (where b.kept is not null))[1] as kept,
-      (array_agg(b.policy order by b.first_at) filter (where b.kept is not null))[1] as policy
+      (array_agg(b.effect order by not b.is_granted, b.last_at desc, b.effect))[1] as effect, count(*) over () as of
     from by_key b
     group by 1, 2, 3
     having count(*) >= p_keys_min
+    order by count(*) desc, max(b.last_at) desc, b.business, b.run
+    limit p_limit
   )
-  select t.namespace, t.name, c.run,
-    coalesce(effect.kept_business(c.kept, (select p.policy from tool p where p.version = c.policy)), replace(c.business::text, '-', '')),
+  select t.namespace, t.name, c.run, coalesce(
+      (select effect.kept_business(l.kept, p.policy) from effect.ledger l join tool p on p.version = l.policy where l.id = c.effect),
+      replace(c.business::text, '-', '')),
     c.n, c.granted, to_json(c.keys), c.first_at, c.last_at, c.effect,
     effect.findings(effect.finding(true, 'key_churn', 'warning',
       format('one run used %s keys for one business key in %s, %s of them granted: its keys are new where the effect is not', c.n,
         effect.span(effect.ms_between(c.first_at, c.last_at)), c.granted), 'effectctl explain ' || c.effect)),
-    count(*) over ()
+    c.of
   from churned c join (select distinct on (o.same) o.* from tool o) t on t.same = c.same
-  order by c.n desc, c.last_at desc, c.business, c.run
-  limit p_limit;
+  order by c.n desc, c.last_at desc, c.business, c.run;
 end
 $$;
 

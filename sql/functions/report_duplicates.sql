@@ -8,7 +8,8 @@
 -- if p_within_ms says nothing. `key_expired`: the same key ran again after it was forgotten, however long after. What is
 -- forgotten is known from effect.past. again: the reason of who meant it.
 --
--- One pass over the ledger: what it takes of a row is narrow, and the few that have a twin are looked up again.
+-- Of the ledger it takes a narrow piece of each row that has a business key, and those that effect.past knows, too; the few that
+-- have a twin are looked up again.
 create or replace function effect.report_duplicates(
   p_scope text, p_namespace text, p_tool text, p_from timestamptz, p_to timestamptz, p_limit integer,
   p_within_ms bigint default null)
@@ -23,6 +24,7 @@ as $$
 declare
   v_widest interval := effect.ms(coalesce(p_within_ms,
     (select max(t.business_window_ms) from effect.tools_of(p_scope, p_namespace, p_tool) t), 0));
+  v_first bigint := effect.event_from(p_from);
 begin
   return query
   with tool as materialized (
@@ -30,47 +32,61 @@ begin
       dense_rank() over (order by t.namespace, t.name) as same
     from effect.tools_of(p_scope, p_namespace, p_tool) t
   ), life as materialized (
-    -- all that may have landed and was claimed in the window, or may be the twin of such a one
+    -- all of a business key that may have landed, and was claimed in the window or ended a short while before
     select l.id, l.business, t.same, t.window_ms, l.claimed_at, l.done_at, null::timestamptz as forgotten_at
     from effect.ledger l join tool t on t.version = l.policy
-    where (l.done_at is null or (l.state = 'done' and l.outcome = 'succeeded')) and l.claimed_at < p_to
-      and (l.claimed_at >= p_from or (l.business is not null and (l.done_at is null or l.done_at >= p_from - v_widest)))
+    where l.business is not null and (l.done_at is null or (l.state = 'done' and l.outcome = 'succeeded')) and l.claimed_at < p_to
+      and (l.done_at is null or l.done_at >= p_from - v_widest)
     union all
     select p.id, p.business, t.same, t.window_ms, p.claimed_at, p.done_at, p.forgotten_at
     from effect.past p join tool t on t.version = p.policy
-    where p.claimed_at < p_to and (p.claimed_at >= p_from or (p.business is not null and p.forgotten_at >= p_from - v_widest))
-  ), many as (
-    select i.*, count(*) over (partition by i.business, i.same) as n from life i where i.business is not null
+    where p.business is not null and p.claimed_at < p_to and p.forgotten_at >= p_from - v_widest
+  ), doubled as (
+    select i.business, i.same from life i group by i.business, i.same having count(*) > 1
   ), numbered as materialized (
-    select m.*, row_number() over (order by m.business, m.same, m.claimed_at, m.id) as no from many m where m.n > 1
-  ), led as (
-    -- the twin's number stands behind its end: the greatest is that of who ended last, or not at all
-    select n.*, max(array[coalesce(extract(epoch from n.done_at), 'infinity'), n.no]) over (
-      partition by n.business, n.same order by n.no rows between unbounded preceding and 1 preceding) as last
+    select i.*, coalesce(i.done_at, 'infinity') as end_at,
+      row_number() over (order by i.business, i.same, i.claimed_at, i.id) as no
+    from life i join doubled d on d.business = i.business and d.same = i.same
+  ), last as (
+    -- who ended later than all before is the last, until the next such
+    select n.*, max(n.end_at) over (partition by n.business, n.same order by n.claimed_at, n.id
+      rows between unbounded preceding and 1 preceding) as last_end_at
     from numbered n
+  ), led as (
+    select s.*, max(case when s.end_at >= coalesce(s.last_end_at, '-infinity') then s.no end) over (
+      partition by s.business, s.same order by s.claimed_at, s.id rows between unbounded preceding and 1 preceding) as last_no
+    from last s
   ), pair as (
     select d.id, d.claimed_at, d.forgotten_at is not null as is_past, d.same, w.id as twin, w.claimed_at as twin_claimed_at,
       case when w.forgotten_at <= d.claimed_at then 'business_expired' else 'business' end as how, g.gap
-    from led d join numbered w on w.no = d.last[2]
+    from led d join numbered w on w.no = d.last_no
       cross join lateral (select greatest(coalesce(effect.ms_between(w.done_at, d.claimed_at), 0), 0) as gap) g
     where d.claimed_at >= p_from and w.id <> d.id
       and case when p_within_ms is not null then g.gap <= p_within_ms
         when w.forgotten_at <= d.claimed_at then effect.ms_between(w.forgotten_at, d.claimed_at) <= d.window_ms
         else g.gap <= d.window_ms end
     union all
-    select i.id, i.claimed_at, i.forgotten_at is not null, i.same, p.id, p.claimed_at, 'key_expired',
-      effect.ms_between(p.done_at, i.claimed_at)
-    from life i join effect.past p on p.id = i.id and p.claimed_at < i.claimed_at
-    where i.claimed_at >= p_from
+    select l.id, l.claimed_at, false, t.same, p.id, p.claimed_at, 'key_expired', effect.ms_between(p.done_at, l.claimed_at)
+    from effect.past p join effect.ledger l on l.id = p.id and l.claimed_at > p.claimed_at
+      join tool t on t.version = l.policy
+    where l.claimed_at >= p_from and l.claimed_at < p_to and (l.done_at is null or (l.state = 'done' and l.outcome = 'succeeded'))
+    union all
+    select a.id, a.claimed_at, true, t.same, p.id, p.claimed_at, 'key_expired', effect.ms_between(p.done_at, a.claimed_at)
+    from effect.past p join effect.past a on a.id = p.id and a.claimed_at > p.claimed_at
+      join tool t on t.version = a.policy
+    where a.claimed_at >= p_from and a.claimed_at < p_to
   ), nearest as (
     select distinct on (r.id, r.claimed_at) r.* from pair r order by r.id, r.claimed_at, r.gap
+  ), word as materialized (
+    -- a caller's word that it is meant, noted with the claim
+    select distinct on (e.effect, e.at) e.effect, e.at, coalesce(e.detail, '') as again
+    from effect.event e
+    where e.id >= v_first and e.at >= p_from and e.at < p_to + interval '1 minute' and e.kind = 'duplicate' and e.decided_by = 'caller'
   ), meant as (
     select n.*, d.again, count(*) over () as of
     from nearest n
-      left join lateral (select coalesce(e.detail, '') as again from effect.event e
-        where e.effect = n.id and e.kind = 'duplicate' and e.decided_by = 'caller' and e.at >= n.claimed_at
-          and n.how <> 'key_expired'
-        order by e.id limit 1) d on true
+      left join word d on d.effect = n.id and d.at >= n.claimed_at and d.at < n.claimed_at + interval '1 minute'
+        and n.how <> 'key_expired'
     order by d.again is not null, n.claimed_at desc, n.id
     limit p_limit
   )
