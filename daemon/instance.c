@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define BYTES_MAX 64
+#define HOST_BYTES 256
 #define BOOTS_MAX (((uint64_t)1 << 48) - 1)
 
 static struct uuid instance, boot;
@@ -36,6 +37,16 @@ const struct uuid *
 instance_boot(void)
 {
 	return &boot;
+}
+
+const char *
+instance_host(void)
+{
+	static char name[HOST_BYTES];
+
+	if (!name[0] && gethostname(name, sizeof name - 1) < 0)
+		snprintf(name, sizeof name, "unknown");
+	return name;
 }
 
 static bool

@@ -20,5 +20,7 @@ int instance_load(const char *state_dir, char **ret_error) must_check;
 /* Both nil before instance_load(). */
 const struct uuid *instance_id(void);
 const struct uuid *instance_boot(void);
+/* This host's name, as it is told to people; never NULL. */
+const char *instance_host(void);
 
 #endif

@@ -14,6 +14,7 @@
 #include "config.h"
 #include "digest.h"
 #include "embedded.h"
+#include "flush.h"
 #include "http.h"
 #include "httpd.h"
 #include "instance.h"
@@ -47,6 +48,7 @@
 #include <unistd.h>
 
 #define DRAIN_MORE_MS 1000 /* beyond request_timeout */
+#define FLUSH_MORE_MS 1000 /* beyond that, for the counts */
 #define DATABASE_STOP_MS 20000
 #define RESTART_KEYS_MAX 32
 #define SIGNALS 3
@@ -294,11 +296,29 @@ main_ledger_changed(void)
 
 /* ---- the end ---- */
 
+/* The counts go last, when all that they count is answered. A ledger that is away does not get
+ * them. */
+static void
+main_flush(void)
+{
+	upkeep_stop();
+	phase = pgpool_status()->up ? FLUSHING : STOPPED;
+	if (phase == FLUSHING)
+		flush_end();
+	else
+		loop_stop();
+}
+
 static void
 main_drain_over_cb(void *arg)
 {
 	(void)arg;
-	log_warn("stop", "requests or notices are still in flight, stopping all the same");
+	if (phase == DRAINING) {
+		log_warn("stop", "requests or notices are still in flight, stopping all the same");
+		loop_timer_set(drain_timer, FLUSH_MORE_MS);
+		main_flush();
+		return;
+	}
 	phase = STOPPED;
 	loop_stop();
 }
@@ -319,7 +339,7 @@ main_drain(void)
 	loop_timer_set(drain_timer, config->request_timeout_ms + DRAIN_MORE_MS);
 }
 
-/* End-of-pass hook: is the drain done? The counts go last, when all that they count is answered. */
+/* End-of-pass hook: is the drain done? */
 static void
 main_drain_look(void)
 {
@@ -328,11 +348,9 @@ main_drain_look(void)
 	bool idle = batch_in_flight() == 0 && (batch_queued() == 0 || !pgpool_status()->up);
 
 	if (phase == DRAINING && client_idle() && method_n_open() == 0 && sweeper_idle() && idle) {
-		phase = FLUSHING;
-		upkeep_stop();
-		upkeep_flush();
+		main_flush();
 		loop_again();
-	} else if (phase == FLUSHING && idle) {
+	} else if (phase == FLUSHING && flush_ended() && idle) {
 		phase = STOPPED;
 		loop_stop();
 	}
@@ -396,6 +414,7 @@ main_tear_down(void)
 	sweeper_kill();
 	policies_stop();
 	upkeep_stop();
+	flush_stop();
 	client_close_all();
 	server_stop();
 	httpd_stop();
@@ -514,6 +533,7 @@ main_build(void)
 	policies_use(config, access_in_force, tools);
 	scrape_use(config, access_in_force, tools);
 	upkeep_start();
+	flush_start();
 	service_start();
 	server_start();
 }

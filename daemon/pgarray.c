@@ -27,7 +27,9 @@ static const struct {
     [PGTYPE_BYTEA] = {17, 1001, -1},
     [PGTYPE_TIMESTAMPTZ] = {1184, 1185, 8},
     [PGTYPE_INT4_ARRAY] = {1007, 0, -1},
+    [PGTYPE_INT8_ARRAY] = {1016, 0, -1},
     [PGTYPE_TEXT_ARRAY] = {1009, 0, -1},
+    [PGTYPE_TIMESTAMPTZ_ARRAY] = {1185, 0, -1},
 };
 
 struct pgvalue
@@ -106,7 +108,9 @@ pgarray_scalar(struct buf *out, enum pgtype type, const struct pgvalue *v)
 	case PGTYPE_TEXT:
 	case PGTYPE_BYTEA:
 	case PGTYPE_INT4_ARRAY:
+	case PGTYPE_INT8_ARRAY:
 	case PGTYPE_TEXT_ARRAY:
+	case PGTYPE_TIMESTAMPTZ_ARRAY:
 		buf_add(out, v->text.p, v->text.n);
 		break;
 	}

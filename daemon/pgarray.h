@@ -22,7 +22,9 @@ enum pgtype {
 	PGTYPE_TIMESTAMPTZ,
 	/* a whole array as one value: `text` is what pgarray_encode() made */
 	PGTYPE_INT4_ARRAY,
-	PGTYPE_TEXT_ARRAY
+	PGTYPE_INT8_ARRAY,
+	PGTYPE_TEXT_ARRAY,
+	PGTYPE_TIMESTAMPTZ_ARRAY
 };
 
 /*

@@ -1,6 +1,6 @@
 /*
  * Counts in memory. Promise: one hash look-up a count, no more than ENTRIES_MAX entries however
- * many names come. Bringing them to the ledger is upkeep.c's. Owns its entries until they are
+ * many names come. Bringing them to the ledger is flush.c's. Owns its entries until they are
  * taken.
  */
 #include "stats.h"
@@ -9,6 +9,7 @@
 #include "log.h"
 #include "metrics.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +19,19 @@
 #define BUCKETS 4096
 #define MINUTE_S 60
 #define DECISION_BYTES 32
+#define NAME_SLOTS (STATS_NAMES_MAX * 2)
+#define DAY_US (INT64_C(86400) * 1000000)
+#define HASH_SEED UINT32_C(2166136261)
 
 static LIST_HEAD(, stats_entry) buckets[BUCKETS]; /* by name; of one name the newest minute first */
 static TAILQ_HEAD(, stats_entry) entries = TAILQ_HEAD_INITIALIZER(entries); /* oldest first */
 static unsigned n_entries;
-static uint64_t n_dropped;
+static int64_t n_dropped, n_dropped_untold;
+static struct stats_name {
+	char *ns, *tool;
+} names[NAME_SLOTS]; /* of today, of tools without a policy: open addressing */
+static unsigned n_names;
+static int64_t names_day;
 
 /* FNV-1a, the NUL included as a separator. */
 static uint32_t
@@ -39,7 +48,7 @@ stats_hash(uint32_t hash, const char *text)
 static uint32_t
 stats_bucket(const char *ns, const char *tool, const char *decision)
 {
-	return stats_hash(stats_hash(stats_hash(2166136261U, ns), tool), decision) % BUCKETS;
+	return stats_hash(stats_hash(stats_hash(HASH_SEED, ns), tool), decision) % BUCKETS;
 }
 
 static int64_t
@@ -61,9 +70,9 @@ stats_link(struct stats_entry *e)
 	n_entries++;
 }
 
-/* The entry to count in; NULL: no room for a new name. */
+/* The entry of this name and minute, else the name's newest, else NULL. */
 static struct stats_entry *
-stats_entry_of(int64_t minute_us, const char *ns, const char *tool, const char *decision)
+stats_find(int64_t minute_us, const char *ns, const char *tool, const char *decision)
 {
 	struct stats_entry *e, *newest = NULL;
 
@@ -76,8 +85,55 @@ stats_entry_of(int64_t minute_us, const char *ns, const char *tool, const char *
 		if (!newest)
 			newest = e;
 	}
+	return newest;
+}
+
+/* ---- names of tools that have no policy ---- */
+
+static void
+stats_forget_names(void)
+{
+	for (unsigned i = 0; i < NAME_SLOTS; i++) {
+		free(names[i].ns);
+		free(names[i].tool);
+		names[i] = (struct stats_name){NULL, NULL};
+	}
+	n_names = 0;
+}
+
+/* Is it one of those of today, or is there room for it to become one? */
+static bool
+stats_admits(int64_t minute_us, const char *ns, const char *tool)
+{
+	uint32_t at = stats_hash(stats_hash(HASH_SEED, ns), tool) % NAME_SLOTS;
+
+	if (minute_us / DAY_US != names_day) {
+		stats_forget_names();
+		names_day = minute_us / DAY_US;
+	}
+	for (; names[at].ns; at = (at + 1) % NAME_SLOTS)
+		if (strcmp(names[at].tool, tool) == 0 && strcmp(names[at].ns, ns) == 0)
+			return true;
+	if (n_names >= STATS_NAMES_MAX)
+		return false;
+	n_names++;
+	names[at] = (struct stats_name){xstrdup(ns), xstrdup(tool)};
+	return true;
+}
+
+/* The entry to count in; NULL: no room for a new name. */
+static struct stats_entry *
+stats_entry_of(int64_t minute_us, const char *ns, const char *tool, const char *decision)
+{
+	struct stats_entry *e = stats_find(minute_us, ns, tool, decision);
+
+	if (e && e->minute_us == minute_us)
+		return e;
+	if (!e && strcmp(tool, STATS_OTHER) != 0 && !metrics_knows(ns, tool) &&
+	    !stats_admits(minute_us, ns, tool))
+		return stats_entry_of(minute_us, ns, STATS_OTHER, decision);
 	if (n_entries >= ENTRIES_MAX)
-		return newest;
+		return e;
 	e = xcalloc(1, sizeof *e);
 	e->minute_us = minute_us;
 	e->ns = xstrdup(ns);
@@ -88,12 +144,13 @@ stats_entry_of(int64_t minute_us, const char *ns, const char *tool, const char *
 }
 
 static void
-stats_dropped(int64_t n)
+stats_drop(int64_t n)
 {
-	if (n_dropped == 0)
+	if (n_dropped_untold == 0)
 		log_warn("stats",
 		    "no room for the counts of another name, dropping such until there is");
-	n_dropped += (uint64_t)n;
+	n_dropped_untold += n;
+	n_dropped += n;
 	metrics_add(METRIC_COUNT_COUNT_DROPPED, (uint64_t)n);
 }
 
@@ -105,7 +162,7 @@ stats_count(const char *ns, const char *tool, const char *decision, int64_t ms)
 
 	metrics_word(ns, tool, decision, ms);
 	if (!e) {
-		stats_dropped(1);
+		stats_drop(1);
 		return;
 	}
 	while (ms > 0 && place < STATS_LOG2_N - 1) {
@@ -139,25 +196,18 @@ stats_take(void)
 	TAILQ_REMOVE(&entries, e, link);
 	LIST_REMOVE(e, hash_link);
 	n_entries--;
-	if (n_dropped > 0)
-		log_warn(
-		    "stats", "dropped %llu counts for want of room", (unsigned long long)n_dropped);
-	n_dropped = 0;
+	if (n_dropped_untold > 0)
+		log_warn("stats", "dropped %lld counts for want of room",
+		    (long long)n_dropped_untold);
+	n_dropped_untold = 0;
 	return e;
 }
 
 void
-stats_put_back(struct stats_entry *e)
+stats_give_up(struct stats_entry *e)
 {
-	struct stats_entry *same = stats_entry_of(e->minute_us, e->ns, e->tool, e->decision);
-
-	if (same) {
-		same->n += e->n;
-		for (int i = 0; i < STATS_LOG2_N; i++)
-			same->ms_log2[i] += e->ms_log2[i];
-	} else {
-		stats_dropped(e->n);
-	}
+	n_dropped += e->n;
+	metrics_add(METRIC_COUNT_COUNT_DROPPED, (uint64_t)e->n);
 	stats_entry_free(e);
 }
 
@@ -176,4 +226,10 @@ unsigned
 stats_n(void)
 {
 	return n_entries;
+}
+
+int64_t
+stats_dropped(void)
+{
+	return n_dropped;
 }

@@ -1,8 +1,10 @@
 /*
- * What was decided, how often and how fast: counts per (minute, namespace, tool, decision) with a
- * log2 histogram of milliseconds, gathered in memory. Counting never fails and never waits. While
- * nobody takes the counts they are kept, bounded: past the bound a known name's counts go to its
- * newest minute, and new names are dropped.
+ * What was decided and what became of it, how often and how fast: counts per (minute, namespace,
+ * tool, decision) with a log2 histogram of milliseconds, gathered in memory. Counting never fails
+ * and never waits. While nobody takes the counts they are kept, bounded: past the bound a known
+ * name's counts go to its newest minute, and new names are dropped, and that is told. Tools that no
+ * policy names have a bounded number of names of their own, so that no caller fills the ledger's
+ * table with names; the rest are counted as "(other)".
  */
 #ifndef EFFECTD_STATS_H
 #define EFFECTD_STATS_H
@@ -12,6 +14,8 @@
 
 #define STATS_LOG2_N \
 	40 /* histogram places: less than 1 ms, 2 ms, 4 ms ... 2^38 ms (8 years), more */
+#define STATS_NAMES_MAX 256 /* of tools without a policy, a day */
+#define STATS_OTHER "(other)"
 
 /* One decision taken `ms` milliseconds after its line was read. Strings are copied. */
 void stats_count(const char *ns, const char *tool, const char *decision, int64_t ms);
@@ -30,9 +34,10 @@ struct stats_entry {
 
 /* The oldest entry, now the caller's, or NULL. */
 struct stats_entry *stats_take(void);
-/* It could not be stored: counted again. Takes it. */
-void stats_put_back(struct stats_entry *entry);
+/* It will never be stored: its counts are dropped, and told as such. Takes it. */
+void stats_give_up(struct stats_entry *entry);
 void stats_entry_free(struct stats_entry *entry);
-unsigned stats_n(void); /* entries held */
+unsigned stats_n(void);	      /* entries held */
+int64_t stats_dropped(void);  /* counts dropped since the start */
 
 #endif

@@ -3,28 +3,23 @@
  * is worked off in bounded steps with room for others between them; a ledger that is away costs one
  * waiting item a job.
  *
- * What ages and when is the ledger's to say. Owns the counts it took until the ledger has them,
- * else gives them back.
+ * What ages and when is the ledger's to say.
  */
 #include "upkeep.h"
 
-#include "alloc.h"
 #include "batch.h"
-#include "buf.h"
 #include "gauges.h"
 #include "loop.h"
-#include "stats.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #define COUNTS_MS 5000	   /* open rows are counted so often, and more seldom the more there are: */
 #define COUNTS_A_MS 10	   /* for so many of them a millisecond later */
 #define INCIDENTS_MS 15000 /* and those of the last day, for metrics */
-#define STATS_MS 10000	   /* counts reach the ledger so often */
 #define RETAIN_MS 60000	   /* nothing was due: look again */
 #define FORGET_MS 3600000  /* the walk over the history is at its end: begin again */
+#define ROLL_MS 600000	   /* no counts were old enough: look again */
 #define STEP_MS 50	   /* between two full steps of a backlog */
 #define WALK_MS 1000	   /* between two steps that found nothing */
 #define TRY_MS                                                                             \
@@ -32,7 +27,7 @@
 	       */
 #define RETAIN_ROWS_MAX 500  /* a step */
 #define FORGET_ROWS_MAX 1000 /* a step */
-#define STATS_FLUSH_MAX 1024 /* entries with the ledger at a time */
+#define ROLL_ROWS_MAX 1000   /* a step */
 #define FIRST_MS 100	     /* after the start */
 
 struct upkeep_job {
@@ -45,8 +40,6 @@ struct upkeep_job {
 };
 
 static int64_t walk_after; /* effect.forget_events: where the last step ended */
-static struct loop_timer *stats_timer;
-static unsigned n_stats_items;
 static bool stopped;
 
 /* A row for each state, in the order of enum gauges_state: count, ages, due, due_since. */
@@ -114,6 +107,20 @@ upkeep_forget_row(const struct batch_row *row)
 	return batch_int4(row, 1) > 0 ? STEP_MS : WALK_MS;
 }
 
+static void
+upkeep_roll_fill(struct pgvalue *columns)
+{
+	columns[0] = pg_int4(ROLL_ROWS_MAX);
+}
+
+static int64_t
+upkeep_roll_row(const struct batch_row *row)
+{
+	if (batch_bool(row, 2))
+		return WALK_MS + random() % WALK_MS;
+	return batch_int4(row, 0) + batch_int4(row, 1) > 0 ? STEP_MS : ROLL_MS;
+}
+
 static struct upkeep_job jobs[] = {
     {.statement = {.name = "open_counts",
 	 .sql = "select n, n_1m, n_15m, n_1h, n_1d, n_older, due, due_since "
@@ -154,6 +161,16 @@ static struct upkeep_job jobs[] = {
 	 .single = true},
 	.fill = upkeep_forget_fill,
 	.row = upkeep_forget_row},
+    {.statement = {.name = "stat_roll",
+	 .sql = "select moved, dropped, busy from effect.stat_roll($1)",
+	 .kind = BATCH_WRITE,
+	 .n_columns = 1,
+	 .columns = {PGTYPE_INT4},
+	 .within_column = -1,
+	 .resent_column = -1,
+	 .single = true},
+	.fill = upkeep_roll_fill,
+	.row = upkeep_roll_row},
 };
 
 #define N_JOBS (sizeof jobs / sizeof *jobs)
@@ -189,97 +206,6 @@ upkeep_job_cb(void *arg)
 	batch_add(&job->item);
 }
 
-/* ---- counts ---- */
-
-struct upkeep_stat {
-	struct batch_item item;
-	struct stats_entry *entry;
-	struct buf log2; /* array literal */
-};
-
-/* The function returns nothing; one row for each entry makes it a statement like the others. */
-static const struct batch_statement stat_add = {
-    .name = "stat_add",
-    .sql = "with done as (select effect.stat_add($1, $2, $3, $4, $5, $6)) "
-	   "select n as ord, 'ok'::text as answer from done, generate_subscripts($1, 1) as n",
-    .kind = BATCH_WRITE,
-    .n_columns = 6,
-    .columns = {PGTYPE_TIMESTAMPTZ, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_TEXT, PGTYPE_INT8,
-	PGTYPE_TEXT},
-    .within_column = -1,
-    .resent_column = -1,
-};
-
-static void
-upkeep_stat_done(struct batch_item *item, int err, const struct batch_row *row)
-{
-	struct upkeep_stat *s = (struct upkeep_stat *)(void *)item;
-
-	(void)row;
-	n_stats_items--;
-	if (err == ERR_UNAVAILABLE)
-		stats_put_back(s->entry);
-	else
-		stats_entry_free(
-		    s->entry); /* stored, or of a kind that the ledger will never take */
-	buf_free(&s->log2);
-	free(s);
-}
-
-/* '{1,0,3}' without the zeros at the end. */
-static void
-upkeep_log2(const struct stats_entry *e, struct buf *out)
-{
-	int n = STATS_LOG2_N;
-
-	while (n > 0 && e->ms_log2[n - 1] == 0)
-		n--;
-	buf_add_char(out, '{');
-	for (int i = 0; i < n; i++)
-		buf_printf(out, "%s%" PRId64, i > 0 ? "," : "", e->ms_log2[i]);
-	buf_add_char(out, '}');
-}
-
-static void
-upkeep_stat_add(struct stats_entry *e)
-{
-	struct upkeep_stat *s = xcalloc(1, sizeof *s);
-
-	static_assert(offsetof(struct upkeep_stat, item) == 0, "an item is its upkeep_stat");
-	s->entry = e;
-	upkeep_log2(e, &s->log2);
-	s->item.statement = &stat_add;
-	s->item.columns[0] = pg_instant(e->minute_us);
-	s->item.columns[1] = pg_text(e->ns);
-	s->item.columns[2] = pg_text(e->tool);
-	s->item.columns[3] = pg_text(e->decision);
-	s->item.columns[4] = pg_int8(e->n);
-	s->item.columns[5] = pg_textn(s->log2.data, s->log2.len);
-	s->item.deadline_ms = loop_now_ms() + TRY_MS;
-	s->item.done = upkeep_stat_done;
-	n_stats_items++;
-	batch_add(&s->item);
-}
-
-void
-upkeep_flush(void)
-{
-	struct stats_entry *e;
-
-	while (n_stats_items < STATS_FLUSH_MAX && (e = stats_take()))
-		upkeep_stat_add(e);
-}
-
-static void
-upkeep_stats_cb(void *arg)
-{
-	(void)arg;
-	if (n_stats_items ==
-	    0) /* else the ledger is away: what is counted meanwhile merges in memory */
-		upkeep_flush();
-	loop_timer_set(stats_timer, STATS_MS);
-}
-
 void
 upkeep_start(void)
 {
@@ -289,8 +215,6 @@ upkeep_start(void)
 		/* daemons that were started together need not ask together */
 		loop_timer_set(jobs[i].timer, FIRST_MS + random() % FIRST_MS);
 	}
-	stats_timer = loop_timer_new(upkeep_stats_cb, NULL);
-	loop_timer_set(stats_timer, STATS_MS);
 }
 
 void
@@ -303,6 +227,4 @@ upkeep_stop(void)
 		if (jobs[i].asked && batch_cancel(&jobs[i].item))
 			jobs[i].asked = false;
 	}
-	loop_timer_free(stats_timer);
-	stats_timer = NULL;
 }

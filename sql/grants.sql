@@ -8,7 +8,8 @@ grant execute on function
   effect.begin, effect.begin_guarded, effect.complete, effect.release, effect.unknown, effect.extend, effect.resolve,
   effect.scan, effect.incident,
   effect.get, effect.list, effect.incidents, effect.peek, effect.policy_of, effect.sweep, effect.probe_now,
-  effect.probe_look, effect.would, effect.verdict, effect.notified, effect.retain, effect.forget_events, effect.open_counts, effect.stat_add, effect.report,
+  effect.probe_look, effect.would, effect.verdict, effect.notified, effect.retain, effect.forget_events, effect.open_counts, effect.stat_add,
+  effect.stat_roll, effect.daemon_policies, effect.daemons, effect.counts_missing, effect.report,
   effect.execute_failed, effect.register_tools, effect.check_invariants, effect.now
   to effect_daemon;
 -- Everybody may ask from a session of his own; these look into effect.access before all else, or take only what this very
@@ -20,5 +21,6 @@ grant execute on function effect.id to effect_daemon, effect_report;
 -- The reports from psql: p_scope null is all namespaces.
 grant execute on function effect.report, effect.report_summary, effect.report_stuck, effect.report_escalated,
   effect.report_incidents, effect.report_duplicates, effect.report_mismatches, effect.report_churn, effect.report_budgets,
-  effect.report_timeouts, effect.report_retention, effect.report_capacity, effect.report_daily to effect_report;
+  effect.report_timeouts, effect.report_retention, effect.report_capacity, effect.report_daily,
+  effect.daemons, effect.counts_missing to effect_report;
 grant select on effect.effects, effect.open_effects, effect.history, effect.incidents, effect.turns, effect.stat to effect_report;

@@ -8,9 +8,11 @@
 #include "batch.h"
 #include "breaker.h"
 #include "call.h"
+#include "flush.h"
 #include "gauges.h"
 #include "loop.h"
 #include "pgpool.h"
+#include "stats.h"
 #include "waiting.h"
 
 static void
@@ -106,6 +108,19 @@ add_queues(struct buf *out)
 	buf_add_char(out, '}');
 }
 
+/* How far what this daemon counted has come. */
+static void
+add_counts(struct buf *out)
+{
+	buf_json_member(out, "counts");
+	buf_add_char(out, '{');
+	if (flush_at_us())
+		buf_json_member_instant(out, "flushed_at", flush_at_us());
+	buf_json_member_int(out, "pending", flush_pending());
+	buf_json_member_int(out, "dropped", stats_dropped());
+	buf_add_char(out, '}');
+}
+
 /* Probes of all tools that this daemon runs; how many tools' providers it leaves alone. */
 static void
 add_probes(struct buf *out)
@@ -141,6 +156,7 @@ info_call(struct request *r)
 	add_sweeper(&line);
 	add_queues(&line);
 	add_probes(&line);
+	add_counts(&line);
 	buf_json_member(&line, "peer");
 	access_peer_json(r->peer, &line);
 	buf_add_char(&line, '}');

@@ -26,3 +26,8 @@ as $$ select pg_catalog.uuid_hash_extended(p_id, 5) $$;
 create or replace function effect.lock_of_incident(p_id uuid) returns bigint
 language sql immutable parallel safe
 as $$ select pg_catalog.uuid_hash_extended(p_id, 6) $$;
+
+-- Held by whoever writes effect.stat, to the commit: one at a time, and none waits for another.
+create or replace function effect.lock_of_stat() returns bigint
+language sql immutable parallel safe
+as $$ select pg_catalog.hashtextextended('effect.stat', 7) $$;

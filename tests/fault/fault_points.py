@@ -21,8 +21,8 @@ from world import Counter, Provider, Wire, World, check, effect_of, request_id a
 ACTIONS = {'kill': -signal.SIGKILL, 'stop': None, 'exit': 1}  # and the status of a process that ended so
 STOP_S = 3
 # at which hit at most, so that each is soon reached: requests and answers come by the hundred, the others one by one
-LOAD = {'notice.started': 2, 'notice.ended': 2, 'sweep.taken': 6, 'demand.taken': 1, 'probe.started': 12, 'probe.ended': 12, 'batch.send': 120,
-        'batch.sent': 120, 'pgconn.rows': 120, 'batch.answered': 120, 'client.send': 120, 'client.half': 120, 'client.sent': 120}
+LOAD = {'notice.started': 2, 'notice.ended': 2, 'sweep.taken': 6, 'flush.frozen': 1, 'flush.acknowledged': 1, 'demand.taken': 1,
+        'probe.started': 12, 'probe.ended': 12, 'batch.send': 120, 'batch.sent': 120, 'pgconn.rows': 120, 'batch.answered': 120, 'client.send': 120, 'client.half': 120, 'client.sent': 120}
 SCHEMA = {'schema.step': 50, 'schema.commit': 1, 'schema.committed': 1}
 N_SEEDS = rounds_of(1, 10)
 N_LANES = rounds_of(3, 5)

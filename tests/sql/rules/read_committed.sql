@@ -10,7 +10,7 @@ insert into calls values
   ('sweep', $$ select effect_test.sweep() $$), ('retain', $$ select effect.retain(10) $$),
     ('forget_events', $$ select effect.forget_events(0, 10) $$),
   ('notified', $$ select effect.notified(array[effect_test.uid('a')], array[1], array[true], array['']) $$),
-  ('stat_add', $$ select effect.stat_add(array[now()], array['n'], array['t'], array['run'], array[1::bigint], array['{}']) $$),
+  ('stat_add', $$ select effect.stat_add(gen_random_uuid(), gen_random_uuid(), 0, 'h', '1', 1, 0, false, '{}', '{}', '{}', '{}', '{}', '{}') $$),
   ('begin_here', $$ select effect.begin_here('default', 'probed', 'here') $$),
   ('register_tools', $$ select effect_test.tool('new') $$);
 select effect.allow('postgres', 'default') \gset

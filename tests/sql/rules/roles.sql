@@ -34,7 +34,9 @@ insert into calls values
   ('notified', $$ select * from effect.notified('{}', '{}', '{}', '{}') $$), ('retain', $$ select * from effect.retain(1) $$),
     ('forget_events', $$ select * from effect.forget_events(0, 1) $$),
   ('open_counts', $$ select * from effect.open_counts() $$),
-    ('stat_add', $$ select effect.stat_add('{}', '{}', '{}', '{}', '{}', '{}') $$),
+    ('stat_add', $$ select effect.stat_add(gen_random_uuid(), gen_random_uuid(), 0, 'h', '1', 1, 0, false, '{}', '{}', '{}', '{}', '{}', '{}') $$),
+  ('stat_roll', $$ select * from effect.stat_roll(1) $$),
+    ('daemon_policies', $$ select effect.daemon_policies(gen_random_uuid(), gen_random_uuid(), 0, 'h', '1', '{}') $$),
   ('check_invariants', $$ select * from effect.check_invariants() $$),
     ('execute_failed', $$ select * from effect.execute_failed('{}', '{}', '{}') $$),
     ('register_tools', $$ select effect.register_tools('{}', '{}', '{}', '{}') $$);
