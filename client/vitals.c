@@ -100,6 +100,8 @@ vitals_ledger(struct buf *out, const struct ask_answer *info)
 	add_ago(out, info, database, "since");
 	buf_add_char(out, '\n');
 	add_text(out, info, database, "error    ", "error", "\n");
+	if (!database || !json_member(&info->doc, database, "server_version"))
+		return; /* it was never reached */
 	add_text(out, info, database, "         PostgreSQL ", "server_version", "");
 	add_int(out, info, info->result, ", schema ", "schema_version");
 	buf_add_char(out, '\n');

@@ -245,6 +245,17 @@ metrics_word(const char *ns, const char *tool, const char *word, int64_t ms)
 }
 
 void
+metrics_each_decision(
+    void (*cb)(void *arg, const char *ns, const char *tool, const char *decision, uint64_t n),
+    void *arg)
+{
+	for (const struct metrics_tool *t = first_tool; t; t = t->next_tool)
+		for (size_t i = 0; i < N_WORDS; i++)
+			if (words[i].family == METRIC_BEGINS && t->n[i] > 0)
+				cb(arg, t->ns, t->tool, words[i].word, t->n[i]);
+}
+
+void
 metrics_add(enum metric_count count, uint64_t n)
 {
 	counted[count] += n;

@@ -55,6 +55,11 @@ void metrics_free(void); /* all counts and tools are forgotten */
 
 /* What stats_count() was told; a word of which no metric is made counts nothing. */
 void metrics_word(const char *ns, const char *tool, const char *word, int64_t ms);
+/* Calls cb for each decision of begin and execute that a tool was told, those of a tool in a row.
+ */
+void metrics_each_decision(
+    void (*cb)(void *arg, const char *ns, const char *tool, const char *decision, uint64_t n),
+    void *arg);
 void metrics_add(enum metric_count count, uint64_t n);
 uint64_t metrics_counted(enum metric_count count);
 /* In microseconds, or in pieces. */

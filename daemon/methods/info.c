@@ -11,9 +11,26 @@
 #include "flush.h"
 #include "gauges.h"
 #include "loop.h"
+#include "metrics.h"
+#include "params.h"
 #include "pgpool.h"
 #include "stats.h"
 #include "waiting.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BEGINS_DECISIONS_MAX 16
+#define BEGINS_TOOLS_MAX 100 /* are told */
+
+struct info_params {
+	bool begins;
+};
+
+static const struct param params[] = {
+    PARAM(struct info_params, begins, PARAM_BOOL),
+};
 
 static void
 add_database(struct buf *out, const struct pgpool_status *status)
@@ -133,13 +150,119 @@ add_probes(struct buf *out)
 	buf_add_char(out, '}');
 }
 
+/* ---- begins ---- */
+
+struct begins_tool {
+	const char *ns, *tool; /* of metrics.c, good for this call */
+	uint64_t n, by_decision[BEGINS_DECISIONS_MAX];
+};
+
+struct begins {
+	const struct access_peer *peer;
+	struct buf tools; /* of struct begins_tool: those that the peer may know of */
+	const char *decisions[BEGINS_DECISIONS_MAX];
+	uint64_t total[BEGINS_DECISIONS_MAX];
+	size_t n_decisions;
+};
+
+static bool
+may_see(const struct access_peer *peer, const char *ns)
+{
+	for (size_t i = 0; i < peer->n_grants; i++)
+		if (peer->grants[i].roles && strcmp(peer->grants[i].ns, ns) == 0)
+			return true;
+	return false;
+}
+
+static size_t
+decision_of(struct begins *b, const char *decision)
+{
+	size_t i = 0;
+
+	while (i < b->n_decisions && strcmp(b->decisions[i], decision) != 0)
+		i++;
+	assert(i < BEGINS_DECISIONS_MAX);
+	if (i == b->n_decisions)
+		b->decisions[b->n_decisions++] = decision;
+	return i;
+}
+
+/* Those of a tool come in a row. */
+static void
+begins_cb(void *arg, const char *ns, const char *tool, const char *decision, uint64_t n)
+{
+	struct begins *b = arg;
+	struct begins_tool *last = NULL;
+	size_t i = decision_of(b, decision);
+
+	b->total[i] += n;
+	if (!may_see(b->peer, ns))
+		return;
+	if (b->tools.len > 0)
+		last = (struct begins_tool *)(void *)(b->tools.data + b->tools.len) - 1;
+	if (!last || last->ns != ns || last->tool != tool) {
+		buf_add(&b->tools, &(struct begins_tool){.ns = ns, .tool = tool}, sizeof *last);
+		last = (struct begins_tool *)(void *)(b->tools.data + b->tools.len) - 1;
+	}
+	last->n += n;
+	last->by_decision[i] = n;
+}
+
+static int
+begins_more(const void *a, const void *b)
+{
+	const struct begins_tool *x = a, *y = b;
+
+	return x->n < y->n ? 1 : x->n > y->n ? -1 : strcmp(x->tool, y->tool);
+}
+
+static void
+add_decisions(struct buf *out, const struct begins *b, const uint64_t *n)
+{
+	for (size_t i = 0; i < b->n_decisions; i++)
+		if (n[i] > 0)
+			buf_json_member_int(out, b->decisions[i], (int64_t)n[i]);
+}
+
+/* What begin and execute have told since the start: of all, and by tool, those with the most. */
+static void
+add_begins(struct buf *out, const struct access_peer *peer)
+{
+	struct begins b = {.peer = peer};
+	struct begins_tool *tools;
+	size_t n;
+
+	metrics_each_decision(begins_cb, &b);
+	tools = (struct begins_tool *)(void *)b.tools.data;
+	n = b.tools.len / sizeof *tools;
+	if (n > 0)
+		qsort(tools, n, sizeof *tools, begins_more);
+	buf_json_member(out, "begins");
+	buf_add_str(out, "{\"total\":{");
+	add_decisions(out, &b, b.total);
+	buf_add_str(out, "},\"tools\":[");
+	for (size_t i = 0; i < n && i < BEGINS_TOOLS_MAX; i++) {
+		buf_add_str(out, i > 0 ? ",{" : "{");
+		buf_json_member_str(out, "namespace", tools[i].ns);
+		buf_json_member_str(out, "tool", tools[i].tool);
+		buf_add_str(out, ",\"begins\":{");
+		add_decisions(out, &b, tools[i].by_decision);
+		buf_add_str(out, "}}");
+	}
+	buf_add_char(out, ']');
+	buf_json_member_int(out, "n_tools", (int64_t)n);
+	buf_add_char(out, '}');
+	buf_free(&b.tools);
+}
+
 void
 info_call(struct request *r)
 {
+	struct info_params p;
 	const struct pgpool_status *status = pgpool_status();
 	struct buf line = {0};
 
-	if (!call_params(r, NULL, 0, NULL))
+	if (!call_params(r, params, sizeof params / sizeof *params, &p))
 		return;
 	call_log(r, NULL, "tool", NULL);
 	call_line(r, &line);
@@ -155,6 +278,8 @@ info_call(struct request *r)
 	add_open(&line);
 	add_sweeper(&line);
 	add_queues(&line);
+	if (p.begins)
+		add_begins(&line, r->peer);
 	add_probes(&line);
 	add_counts(&line);
 	buf_json_member(&line, "peer");

@@ -27,7 +27,7 @@ METHODS = {
     'scan': ({'tool': 't'}, 'tool namespace from to limit cursor kept'),
     'incident': ({'effect': ID, 'reason': 'r'}, 'effect tool namespace reference reason evidence'),
     'tools': ({}, ''),
-    'info': ({}, ''),
+    'info': ({}, 'begins'),
 }
 REQUIRED = {'begin': 'tool', 'key': 'tool', 'execute': 'tool', 'complete': 'effect token', 'release': 'effect token', 'unknown': 'effect token',
             'extend': 'effect token', 'resolve': 'effect verdict reason attempt state', 'get': 'effect', 'probe': 'effect',
