@@ -149,6 +149,7 @@ slot_down(struct slot *s, const char *why)
 	s->recheck = s->refresh = false;
 	if (stopping)
 		return;
+	metrics_add(METRIC_COUNT_LEDGER_FAILED, 1);
 	if (!strcmp(config->database, "embedded") && *embedded_error())
 		reason = embedded_error();
 	log_debug("ledger", "connection %u: %s", s->n, why);

@@ -1,13 +1,17 @@
 #!/usr/bin/python3
 """The daemon as its host sees it: a socket that nobody steals, room that runs out, what systemd is told, reload and stop."""
+import datetime
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
+import time
 
 from harness import *
+from prometheus import get, port_of, scrape
 from talk import *
 
 POLICIES = [{'name': 't', 'lease': '1h'}]
@@ -131,7 +135,8 @@ def service():
 def unresolved():
     """case 136: a ledger's host that does not resolve is told wherever one looks, since when and why, and tried again and again."""
     manager = Manager()
-    with Daemon('host=ledger.invalid dbname=none', tools=POLICIES, env={'NOTIFY_SOCKET': manager.path}) as daemon, daemon.connect() as conn:
+    with Daemon('host=ledger.invalid dbname=none', {'metrics_listen': '127.0.0.1:0'}, POLICIES, env={'NOTIFY_SOCKET': manager.path}) as daemon, \
+            daemon.connect() as conn:
         down = wait_until(lambda: 'error' in conn.call('info')['database'] and conn.call('info')['database'], 30, 'it was tried')
         is_((down['state'], conn.call('info')['ready']), ('down', False), 'case 136: info: down, not ready')
         like(down['error'], 'ledger.invalid', 'case 136: and why')
@@ -141,7 +146,66 @@ def unresolved():
         ok(wait_until(lambda: any('ledger away since' in line and 'ledger.invalid' in line for line in manager.look()), 10), 'case 136: so does systemd\'s status')
         is_(conn.error('begin', tool='t', key='k', deadline_ms=200)['data']['name'], 'unavailable', 'case 136: nobody is told run')
         is_(conn.call('info')['database']['since'], down['since'], 'case 136: down since then, however often it was tried')
+        like(get(port_of(daemon), '/readyz')[2], f'^not ready: the ledger is away since {down["since"]}: .*ledger.invalid', 'case 136: and /readyz')
+        page = scrape(daemon)
+        is_(page.get('effectd_ledger_up'), 0, 'case 136: a metric says so')
+        since = datetime.datetime.fromisoformat(down['since'].replace('Z', '+00:00')).timestamp()
+        ok(0 <= page.get('effectd_ledger_state_change_timestamp_seconds') - since < 0.002, 'case 136: and since when')
+        tried = page.get('effectd_ledger_connection_failures_total')
+        ok(wait_until(lambda: scrape(daemon).get('effectd_ledger_connection_failures_total') > tried, 30), 'case 136: and it goes on trying')
         is_(daemon.stop(), 0, 'it stops in order')
+
+
+class Unit:
+    """A daemon under Type=notify, Restart=always and a watchdog, as systemd keeps it: looked after by tick()."""
+
+    def __init__(self, database, watchdog_s):
+        self.watchdog_s, self.manager = watchdog_s, Manager()
+        self.daemon = Daemon(database, tools=POLICIES, start=False,
+                             env={'NOTIFY_SOCKET': self.manager.path, 'WATCHDOG_USEC': str(int(watchdog_s * 1e6))})
+        self.starts, self.bitten = 0, 0
+        self._start()
+
+    def _start(self):
+        self.starts += 1
+        self.manager.look()
+        self.manager.told.clear()
+        self.daemon.start(wait=False)
+        self.heard = time.monotonic()
+
+    def tick(self):
+        select.select([self.manager.sock], [], [], 0.05)
+        if self.manager.n('WATCHDOG=1') or self.manager.n('READY=1'):
+            self.heard = time.monotonic()
+            self.manager.told.clear()
+        if time.monotonic() - self.heard > self.watchdog_s:
+            self.bitten += 1
+            self.daemon.kill()
+        if not self.daemon.running():
+            self._start()
+
+    def run_until(self, fact):
+        wait_until(lambda: self.tick() or fact(), 120)
+
+
+def supervised():
+    """case 138: three minutes without a database under a watchdog of ten seconds, in little; then a loop that hangs."""
+    cluster = Cluster()
+    cluster.stop()
+    unit = Unit(cluster, 2 * SLOW)
+    over = time.monotonic() + rounds_of(5, 18) * unit.watchdog_s
+    unit.run_until(lambda: time.monotonic() > over)
+    is_((unit.starts, unit.bitten), (1, 0), 'case 138: while the database is away nothing is started again')
+    cluster.start()
+    with unit.daemon.connect() as conn:
+        unit.run_until(lambda: conn.call('info')['ready'])
+        unit.daemon.signal(signal.SIGSTOP)
+    unit.run_until(lambda: unit.starts == 2)
+    is_(unit.bitten, 1, 'case 138: a loop that hangs is, by the watchdog')
+    unit.run_until(lambda: any('is there' in line for line in unit.daemon.log()[-5:]))
+    is_((unit.starts, unit.bitten), (2, 1), 'case 138: once, and then all is well')
+    unit.daemon.kill()
+    cluster.stop()
 
 
 def reload(cluster):
@@ -207,6 +271,7 @@ with Cluster() as cluster:
     room(cluster)
     service()
     unresolved()
+    supervised()
     reload(cluster)
     stop(cluster)
     is_(cluster.invariants(), [], 'no invariant is broken')
