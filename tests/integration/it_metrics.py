@@ -121,6 +121,8 @@ def garbage_costs_nothing(daemon):
 def slow_ones_cost_nothing(daemon):
     """More connections than are served at a time, half of them silent, half asking and never reading."""
     port = port_of(daemon)
+    fed = threading.Thread(target=fed_for_life, args=(port, ended := []))
+    fed.start()
     idle = []
     for n in range(60):
         sock = socket.socket()
@@ -141,10 +143,26 @@ def slow_ones_cost_nothing(daemon):
     ok(True, 'begins are answered meanwhile')
     is_(len(daemon_sockets(daemon, port)), 16, 'no more than 16 are open at the daemon')
     is_(get(port, '/healthz')[0], 200, 'and who comes behind them all is served when their time is over')
+    fed.join()
+    is_(ended, [True], 'one that is fed a byte at a time is not served for ever')
     for sock in idle:
         sock.close()
     wait_until(lambda: not daemon_sockets(daemon, port), 30, 'none of them is left')
     ok(True, 'none of them is left')
+
+
+def fed_for_life(port, ended):
+    """Sends a header a byte at a time, for twice as long as a connection may live."""
+    until = time.monotonic() + 30 * SLOW
+    with socket.create_connection(('127.0.0.1', port)) as sock:
+        sock.send(b'GET /metrics HTTP/1.1\r\nX-A: ')
+        while not ended and time.monotonic() < until:
+            try:
+                sock.send(b'a')
+                if select.select([sock], [], [], 0.2)[0] and not sock.recv(1 << 16):
+                    ended.append(True)
+            except OSError:
+                ended.append(True)
 
 
 def os_fds(pid):
