@@ -31,7 +31,7 @@ is_plain(const char *text, size_t len)
 	return true;
 }
 
-/* A decimal number that is nothing else: -12.50. */
+/* A decimal number that is nothing else: -12.50, -1e-05. */
 static bool
 is_number(const char *text, size_t len)
 {
@@ -45,6 +45,15 @@ is_number(const char *text, size_t len)
 		p++;
 	if (p < end && *p == '.') {
 		if (++p == end)
+			return false;
+		while (p < end && is_digit(*p))
+			p++;
+	}
+	if (p < end && (*p == 'e' || *p == 'E')) {
+		p++;
+		if (p < end && (*p == '+' || *p == '-'))
+			p++;
+		if (p == end)
 			return false;
 		while (p < end && is_digit(*p))
 			p++;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define COUNT_MAX 1e15	/* what is more was not counted */
 #define ALIKE_MAX 3	/* of findings of one kind: the section has more of them */
 #define ROWS_ASKED 1000 /* so that findings find their keys, and tools their day before */
 
@@ -155,6 +156,8 @@ add_totals(const struct daily *d, struct page *page)
 	}
 	for (size_t row = 0; d->has_before && row < d->before.n_rows; row++)
 		calls_before += report_number(&d->before, row, "calls", &n) ? n : 0;
+	if (calls > COUNT_MAX || repeats > COUNT_MAX)
+		return;
 	report_value_int(&out, (int64_t)calls);
 	buf_add_str(&out, calls == 1 ? " call" : " calls");
 	change = daily_section_change(calls, calls_before);

@@ -52,7 +52,7 @@ mail_address(const char *text)
 	/* a hyphen in front would be a flag to whoever takes it as a word */
 	return len <= ADDRESS_BYTES_MAX && text[0] != '-' &&
 	    is_dotted(text, n_local, "!#$%&'*+-/=?^_`{|}~") &&
-	    (!at || is_dotted(at + 1, len - n_local - 1, "-"));
+	    (!at || (is_alnum(at[1]) && is_dotted(at + 1, len - n_local - 1, "-")));
 }
 
 void

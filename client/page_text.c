@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define COLUMN_MIN 8
-#define GAP 2
+#define GAP_MAX 2 /* between columns; 1 where there is no room */
 #define CELLS_MAX (2 * PAGE_COLUMNS_MAX)
 
 static void
@@ -162,7 +162,7 @@ struct grid {
 		size_t column, width;
 		bool under, right;
 	} columns[CELLS_MAX];
-	size_t n;
+	size_t n, gap;
 };
 
 /* The text of a cell, escaped. */
@@ -195,7 +195,7 @@ widest(const struct grid *grid, size_t i)
 	return n;
 }
 
-/* Takes room from the widest column that is no number, until all have room. */
+/* Takes room from the gaps, then from the widest column that is no number, until all have room. */
 static void
 squeeze(struct grid *grid)
 {
@@ -205,7 +205,7 @@ squeeze(struct grid *grid)
 		all = 0;
 		most = SIZE_MAX;
 		for (size_t i = 0; i < grid->n; i++) {
-			all += grid->columns[i].width + (i > 0 ? GAP : 0);
+			all += grid->columns[i].width + (i > 0 ? grid->gap : 0);
 			if (!grid->columns[i].right && grid->columns[i].width > COLUMN_MIN &&
 			    (most == SIZE_MAX ||
 				grid->columns[i].width > grid->columns[most].width))
@@ -213,7 +213,9 @@ squeeze(struct grid *grid)
 		}
 		if (all <= PAGE_TEXT_COLUMNS)
 			return;
-		if (most != SIZE_MAX)
+		if (grid->gap > 1)
+			grid->gap = 1;
+		else if (most != SIZE_MAX)
 			grid->columns[most].width--;
 		else
 			grid->n--;
@@ -247,7 +249,7 @@ add_field(struct buf *out, const struct grid *grid, size_t i, const char *text, 
 	bool last = i + 1 == grid->n;
 
 	if (i > 0)
-		add_blanks(out, GAP);
+		add_blanks(out, grid->gap);
 	if (has > width) {
 		len = fitting(text, len, width - 1);
 		has = show_width(text, len);
@@ -266,7 +268,7 @@ add_field(struct buf *out, const struct grid *grid, size_t i, const char *text, 
 static void
 add_table(struct buf *out, const struct page_block *b)
 {
-	struct grid grid = {.block = b};
+	struct grid grid = {.block = b, .gap = GAP_MAX};
 	struct buf cell = {0};
 
 	plan(&grid);

@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,11 +248,15 @@ report_number(const struct report *report, size_t row, const char *name, double 
 	size_t column, len;
 	const char *raw;
 	uint32_t node;
+	double value;
 
 	if (!report_column(report, name, &column) || !(node = report_cell(report, row, column)) ||
 	    report->answer.doc.nodes[node].type != JSON_NUMBER)
 		return false;
 	raw = ask_raw(&report->answer, node, &len);
-	*ret = json_double(raw, len);
+	value = json_double(raw, len);
+	if (!isfinite(value))
+		return false;
+	*ret = value;
 	return true;
 }

@@ -66,7 +66,7 @@ bool report_column(const struct report *report, const char *name, size_t *ret);
 char *report_string(const struct report *report, uint32_t node);
 /* The text of the column `name` in a row, owned; NULL if there is none. */
 char *report_text(const struct report *report, size_t row, const char *name);
-/* A number of a row; false if there is none. */
+/* A number of a row; false if there is none, or none that is finite. */
 bool report_number(const struct report *report, size_t row, const char *name, double *ret);
 
 #endif

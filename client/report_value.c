@@ -168,8 +168,7 @@ report_value_bars(struct buf *out, const struct report *report, size_t row, size
 	size_t n = 0;
 
 	for (size_t i = first; i <= last; i++, n++)
-		if (!report_number(report, row, report->columns[i].name, &values[n]) ||
-		    !isfinite(values[n]))
+		if (!report_number(report, row, report->columns[i].name, &values[n]))
 			values[n] = 0;
 	bars_add(out, values, n, blocks);
 }
@@ -182,7 +181,7 @@ report_value(struct buf *out, const struct report *report, size_t row, size_t co
 	const char *raw;
 	char *text;
 	size_t len;
-	double n = 0;
+	double n;
 
 	if (!node) {
 		if (c->unit == REPORT_RATE) {
@@ -194,8 +193,8 @@ report_value(struct buf *out, const struct report *report, size_t row, size_t co
 	}
 	switch (report->answer.doc.nodes[node].type) {
 	case JSON_NUMBER:
-		if (!strcmp(c->name, "value") && (text = report_text(report, row, "unit"))) {
-			(void)!report_number(report, row, c->name, &n);
+		if (!strcmp(c->name, "value") && report_number(report, row, c->name, &n) &&
+		    (text = report_text(report, row, "unit"))) {
 			add_by_unit(out, n, text);
 			free(text);
 			return;

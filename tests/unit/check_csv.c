@@ -61,6 +61,9 @@ START_TEST(numbers_stay_numbers)
 	CELL("-12.50", "-12.50");
 	CELL("-7", "-7");
 	CELL("12.5", "12.5");
+	CELL("-1e-05", "-1e-05");
+	CELL("1e+300", "1e+300");
+	CELL("-1e", "'-1e");
 }
 END_TEST
 
