@@ -7,6 +7,8 @@ import random
 import re
 import select
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -198,6 +200,71 @@ def a_crowd_is_served(daemon):
     is_(len(got), 100, '100 scrapers at once are all served a whole page')
 
 
+WORKER = """
+import json, socket, sys
+sock = socket.socket(socket.AF_UNIX)
+sock.connect(sys.argv[1])
+lines, n = sock.makefile('rw'), 0
+while True:
+    n += 1
+    for method, params in [('begin', {'tool': 'refund', 'args': {'order': sys.argv[2] + '-' + str(n)}}), ('complete', None)]:
+        if method == 'complete':
+            params = {'effect': claim['effect'], 'token': claim['token'], 'result': n}
+        lines.write(json.dumps({'jsonrpc': '2.0', 'id': n, 'method': method, 'params': params}) + chr(10))
+        lines.flush()
+        claim = json.loads(lines.readline())['result']
+"""
+
+
+def counts_hold_under_load(cluster, daemon):
+    """Workers are killed as they work, and the page is read all the while; in the end it agrees with the ledger's own counts."""
+    kills = rounds_of(8, 200)
+    started = [0]
+
+    def worker():
+        started[0] += 1
+        return subprocess.Popen([sys.executable, '-c', WORKER, daemon.socket, f'load-{started[0]}'], stderr=subprocess.DEVNULL)
+
+    workers, pages, ended = [worker() for _ in range(3)], [scrape(daemon)], 0
+    while ended < kills:
+        pages.append(scrape(daemon))
+        done_ = sum(p.get('effectd_outcomes_total', namespace='default', tool='refund', outcome='completed') or 0 for p in pages[-1:])
+        if done_ > 10 * ended:  # they have come some way since
+            workers[0].kill()
+            workers[0].wait()
+            workers = workers[1:] + [worker()]
+            ended += 1
+    for process in workers:
+        process.kill()
+        process.wait()
+    wait_until(lambda: scrape(daemon).get('effectd_connections') == 0, 20, 'all are gone')
+    pages.append(scrape(daemon))
+    note(f'{len(pages)} pages, {ended} workers killed')
+    fell = [(key, a.samples[key], b.samples.get(key)) for a, b in zip(pages, pages[1:]) for key in a.samples
+            if a.types.get(key[0]) == 'counter' and b.samples.get(key, -1) < a.samples[key]]
+    is_(fell, [], 'no counter ever falls or goes away')
+    return pages[-1]
+
+
+def ledger_agrees(cluster, page):
+    """After the stop, which brings the last counts to the ledger."""
+    for metric, label, words in [('effectd_begins_total', 'decision', ['run', 'replay', 'busy', 'mismatch', 'pass']),
+                                 ('effectd_outcomes_total', 'outcome', ['completed', 'lapsed', 'released'])]:
+        stat = {row['decision']: row['n'] for row in cluster.rows('select decision, sum(n)::int n from effect.stat group by 1')}
+        is_({w: page.sum(metric, **{label: w}) for w in words}, {w: stat.get(w, 0) for w in words}, f'{metric} is what effect.stat has')
+
+
+def nothing_tells_a_secret(cluster):
+    secret = 'sk-canary-4242424242'
+    database = f'{cluster.conninfo()} password={secret} sslmode=disable'.replace('dbname=effectd', 'dbname=absent')
+    with Daemon(database, LISTEN, {'name': 'pay', 'key': 'pay:{/order}', 'secret': ['/card']}) as daemon:
+        port = port_of(daemon)
+        wait_until(lambda: 'absent' in get(port, '/readyz')[2], 20, 'the reason is known')
+        with daemon.connect() as conn:
+            conn.error('begin', tool='pay', args={'order': 1, 'card': secret}, owner=secret, run=secret, deadline_ms=100)
+        is_([path for path in ('/metrics', '/readyz', '/healthz', f'/{secret}') if secret in get(port, path)[2]], [], 'no page holds a secret')
+
+
 def scrape_is_quick_with_500_tools(cluster):
     """Not by the clock, which others use as well: by the processor time that the daemon says itself."""
     tools = [{'name': f'tool-{n}', 'key': 'k:{/n}'} for n in range(500)]
@@ -294,7 +361,10 @@ with Cluster() as cluster:
         port_is_refused_in_time(cluster, daemon)
         reload_keeps_counts(daemon)
         ready_is_the_ledgers_word(cluster, daemon)
+        page = counts_hold_under_load(cluster, daemon)
         stop_closes_the_port(daemon)
+        ledger_agrees(cluster, page)
+    nothing_tells_a_secret(cluster)
     is_off_by_default(cluster)
     scrape_is_quick_with_500_tools(cluster)
 done()
