@@ -321,7 +321,7 @@ fill_summary(struct page_cell *cells, const struct report *report, size_t row,
     const struct report *before, double share_max)
 {
 	double calls = 0, calls_before = 0, share;
-	size_t row_before;
+	size_t row_before = 0;
 
 	cells[0].text = whose(report, row);
 	cells[1].text = value(report, row, "calls");
