@@ -258,7 +258,7 @@ add_begins(struct buf *out, const struct access_peer *peer)
 void
 info_call(struct request *r)
 {
-	struct info_params p;
+	struct info_params p = {0};
 	const struct pgpool_status *status = pgpool_status();
 	struct buf line = {0};
 
