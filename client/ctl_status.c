@@ -41,6 +41,7 @@ tell(const struct ctl *ctl, const struct ask_answer *a)
 		vitals_numbers(&out, a, "queues", "queues");
 		vitals_numbers(&out, a, "probes", "probes");
 		vitals_numbers(&out, a, "limits", "limits");
+		vitals_fleet(&out, a);
 		vitals_rights(&out, a);
 		vitals_advice(&advice, a);
 		if (advice.len > 0)

@@ -200,6 +200,48 @@ vitals_numbers(struct buf *out, const struct ask_answer *info, const char *title
 	buf_add_char(out, '\n');
 }
 
+/* What a daemon has of a tool that not all have alike. */
+static void
+add_differ(struct buf *out, const struct ask_answer *info, uint32_t tool)
+{
+	uint32_t list = json_member(&info->doc, tool, "daemons"), node;
+	bool named = json_member(&info->doc, tool, "tool") != 0;
+
+	add_text(out, info, tool, "differs  ", "namespace", named ? "/" : ": unknown tools");
+	add_text(out, info, tool, "", "tool", "");
+	node = list && info->doc.nodes[list].n_children ? list + 1 : 0;
+	for (size_t n = 0; node; node = info->doc.nodes[node].next, n++) {
+		add_text(out, info, node, n ? ", " : ": ", "host", "");
+		if (json_member(&info->doc, node, "policy"))
+			add_text(out, info, node, " ", "policy", "");
+		else
+			buf_add_str(out, " none");
+	}
+	buf_add_char(out, '\n');
+}
+
+void
+vitals_fleet(struct buf *out, const struct ask_answer *info)
+{
+	uint32_t list = json_member(&info->doc, info->result, "daemons"), node;
+	size_t n = 0;
+
+	if (list && info->doc.nodes[list].n_children > 1)
+		for (node = list + 1; node; node = info->doc.nodes[node].next, n++) {
+			buf_add_str(out, n ? "         " : "daemons  ");
+			add_text(out, info, node, "", "host", "");
+			add_text(out, info, node, " ", "version", "");
+			add_text(out, info, node, ", ", "state", "");
+			add_text(out, info, node, ", seen ", "seen_at", "");
+			add_ago(out, info, node, "seen_at");
+			buf_add_char(out, '\n');
+		}
+	list = json_member(&info->doc, info->result, "differ");
+	if (list && info->doc.nodes[list].type == JSON_ARRAY && info->doc.nodes[list].n_children)
+		for (node = list + 1; node; node = info->doc.nodes[node].next)
+			add_differ(out, info, node);
+}
+
 static void
 add_roles(struct buf *out, const struct ask_answer *info, uint32_t ns)
 {
@@ -261,7 +303,7 @@ void
 vitals_advice(struct buf *out, const struct ask_answer *info)
 {
 	uint32_t open = json_member(&info->doc, info->result, "open");
-	uint32_t probes = json_member(&info->doc, info->result, "probes");
+	uint32_t probes = json_member(&info->doc, info->result, "probes"), differ;
 	int64_t n;
 
 	if (!ask_true(info, info->result, "ready"))
@@ -269,11 +311,16 @@ vitals_advice(struct buf *out, const struct ask_answer *info)
 		    "# the ledger is away: begins are refused, nothing is run; it is tried again\n"
 		    "effectctl db check\njournalctl -u effectd -n 50\n");
 	if (open && is_late(info, open))
-		buf_add_str(out,
-		    "# rows are due and no sweep takes them\njournalctl -u effectd -n 50\n");
+		buf_add_str(
+		    out, "# rows are due and no sweep takes them\njournalctl -u effectd -n 50\n");
 	if (open && ask_int(info, open, "escalated", &n) && n > 0)
 		buf_add_str(out, "# a person must decide\neffectctl list --state escalated\n");
-	if (probes && ask_int(info, probes, "open_circuits", &n) && n > 0)
+	differ = json_member(&info->doc, info->result, "differ");
+	if (differ && info->doc.nodes[differ].n_children)
 		buf_add_str(out,
-		    "# providers that do not answer are left alone\neffectctl tools list\n");
+		    "# daemons of this ledger have different policies in force\n"
+		    "effectctl tools list\n");
+	if (probes && ask_int(info, probes, "open_circuits", &n) && n > 0)
+		buf_add_str(
+		    out, "# providers that do not answer are left alone\neffectctl tools list\n");
 }

@@ -16,6 +16,9 @@ void vitals_daemon(struct buf *out, const struct ask_answer *info);
 void vitals_ledger(struct buf *out, const struct ask_answer *info);
 void vitals_sweeper(struct buf *out, const struct ask_answer *info);
 void vitals_open(struct buf *out, const struct ask_answer *info); /* by state and age */
+/* The daemons that share the ledger, where there is another one; and the tools whose policies
+ * differ. */
+void vitals_fleet(struct buf *out, const struct ask_answer *info);
 void vitals_rights(struct buf *out, const struct ask_answer *info);
 /* One line of `name value` pairs out of an object of numbers. */
 void vitals_numbers(

@@ -8,6 +8,7 @@
 #include "upkeep.h"
 
 #include "batch.h"
+#include "fleet.h"
 #include "gauges.h"
 #include "loop.h"
 
@@ -17,11 +18,13 @@
 #define COUNTS_MS 5000	   /* open rows are counted so often, and more seldom the more there are: */
 #define COUNTS_A_MS 10	   /* for so many of them a millisecond later */
 #define INCIDENTS_MS 15000 /* and those of the last day, for metrics */
-#define RETAIN_MS 60000	   /* nothing was due: look again */
-#define FORGET_MS 3600000  /* the walk over the history is at its end: begin again */
-#define ROLL_MS 600000	   /* no counts were old enough: look again */
-#define STEP_MS 50	   /* between two full steps of a backlog */
-#define WALK_MS 1000	   /* between two steps that found nothing */
+#define FLEET_MS 10000	   /* who shares the ledger */
+#define DIFFER_ROWS_MAX 500
+#define RETAIN_MS 60000	  /* nothing was due: look again */
+#define FORGET_MS 3600000 /* the walk over the history is at its end: begin again */
+#define ROLL_MS 600000	  /* no counts were old enough: look again */
+#define STEP_MS 50	  /* between two full steps of a backlog */
+#define WALK_MS 1000	  /* between two steps that found nothing */
 #define TRY_MS                                                                             \
 	30000 /* how long a step waits for the ledger, and the pause after one that failed \
 	       */
@@ -31,6 +34,7 @@
 #define FIRST_MS 100	     /* after the start */
 
 struct upkeep_job {
+	bool none_is_news; /* `row` is called, too, where no row came */
 	const struct batch_statement statement;
 	void (*fill)(struct pgvalue *columns);	     /* NULL: no parameters */
 	int64_t (*row)(const struct batch_row *row); /* returns ms until the next run */
@@ -121,7 +125,70 @@ upkeep_roll_row(const struct batch_row *row)
 	return batch_int4(row, 0) + batch_int4(row, 1) > 0 ? STEP_MS : ROLL_MS;
 }
 
+static int64_t
+upkeep_fleet_row(const struct batch_row *rows)
+{
+	fleet_clear_daemons();
+	for (int i = 0; i < rows->n_rows; i++) {
+		struct batch_row row = {.result = rows->result, .row = i, .n_rows = rows->n_rows};
+		struct fleet_daemon d = {.silent = batch_bool(&row, 3),
+		    .started_us = batch_instant(&row, 4),
+		    .seen_us = batch_instant(&row, 5)};
+
+		if (!batch_uuid(&row, 0, &d.instance))
+			continue;
+		d.host = (char *)(uintptr_t)batch_text(&row, 1, NULL);
+		d.version = (char *)(uintptr_t)batch_text(&row, 2, NULL);
+		fleet_add_daemon(&d);
+	}
+	return FLEET_MS;
+}
+
+static void
+upkeep_differ_fill(struct pgvalue *columns)
+{
+	columns[0] = pg_int4(DIFFER_ROWS_MAX);
+}
+
+static int64_t
+upkeep_differ_row(const struct batch_row *rows)
+{
+	fleet_clear_policies();
+	for (int i = 0; i < rows->n_rows; i++) {
+		struct batch_row row = {.result = rows->result, .row = i, .n_rows = rows->n_rows};
+
+		fleet_add_policy(
+		    &(struct fleet_policy){.ns = (char *)(uintptr_t)batch_text(&row, 0, NULL),
+			.tool = (char *)(uintptr_t)batch_text(&row, 1, NULL),
+			.host = (char *)(uintptr_t)batch_text(&row, 2, NULL),
+			.version = (char *)(uintptr_t)batch_text(&row, 3, NULL),
+			.none = batch_null(&row, 4),
+			.policy = batch_int8(&row, 4)});
+	}
+	return FLEET_MS;
+}
+
 static struct upkeep_job jobs[] = {
+    {.none_is_news = true,
+	.statement = {.name = "fleet",
+	    .sql =
+		"select instance, host, version, silent, started_at, seen_at from effect.fleet()",
+	    .kind = BATCH_READ,
+	    .within_column = -1,
+	    .resent_column = -1,
+	    .single = true},
+	.row = upkeep_fleet_row},
+    {.none_is_news = true,
+	.statement = {.name = "policies_differ",
+	    .sql = "select namespace, tool, host, version, policy from effect.policies_differ($1)",
+	    .kind = BATCH_READ,
+	    .n_columns = 1,
+	    .columns = {PGTYPE_INT4},
+	    .within_column = -1,
+	    .resent_column = -1,
+	    .single = true},
+	.fill = upkeep_differ_fill,
+	.row = upkeep_differ_row},
     {.statement = {.name = "open_counts",
 	 .sql = "select n, n_1m, n_15m, n_1h, n_1d, n_older, due, due_since "
 		"from effect.open_counts()",
@@ -186,7 +253,7 @@ upkeep_job_done(struct batch_item *item, int err, const struct batch_row *row)
 	job->asked = false;
 	if (stopped)
 		return;
-	if (err == 0 && row->n_rows > 0)
+	if (err == 0 && (row->n_rows > 0 || job->none_is_news))
 		next_ms = job->row(row);
 	loop_timer_set(job->timer, next_ms);
 }

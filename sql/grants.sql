@@ -9,7 +9,7 @@ grant execute on function
   effect.scan, effect.incident,
   effect.get, effect.list, effect.incidents, effect.peek, effect.policy_of, effect.sweep, effect.probe_now,
   effect.probe_look, effect.would, effect.verdict, effect.notified, effect.retain, effect.forget_events, effect.open_counts, effect.stat_add,
-  effect.stat_roll, effect.daemon_policies, effect.daemons, effect.counts_missing, effect.report,
+  effect.stat_roll, effect.daemon_policies, effect.daemons, effect.fleet, effect.policies_differ, effect.counts_missing, effect.report,
   effect.execute_failed, effect.register_tools, effect.check_invariants, effect.now
   to effect_daemon;
 -- Everybody may ask from a session of his own; these look into effect.access before all else, or take only what this very

@@ -10,6 +10,7 @@
 #include "call.h"
 #include "flush.h"
 #include "gauges.h"
+#include "info_fleet.h"
 #include "loop.h"
 #include "metrics.h"
 #include "params.h"
@@ -165,15 +166,6 @@ struct begins {
 	size_t n_decisions;
 };
 
-static bool
-may_see(const struct access_peer *peer, const char *ns)
-{
-	for (size_t i = 0; i < peer->n_grants; i++)
-		if (peer->grants[i].roles && strcmp(peer->grants[i].ns, ns) == 0)
-			return true;
-	return false;
-}
-
 static size_t
 decision_of(struct begins *b, const char *decision)
 {
@@ -196,7 +188,7 @@ begins_cb(void *arg, const char *ns, const char *tool, const char *decision, uin
 	size_t i = decision_of(b, decision);
 
 	b->total[i] += n;
-	if (!may_see(b->peer, ns))
+	if (!info_fleet_may_see(b->peer, ns))
 		return;
 	if (b->tools.len > 0)
 		last = (struct begins_tool *)(void *)(b->tools.data + b->tools.len) - 1;
@@ -282,6 +274,7 @@ info_call(struct request *r)
 		add_begins(&line, r->peer);
 	add_probes(&line);
 	add_counts(&line);
+	info_fleet_json(r->peer, &line);
 	buf_json_member(&line, "peer");
 	access_peer_json(r->peer, &line);
 	buf_add_char(&line, '}');

@@ -61,6 +61,26 @@ def ages(daemon, conn, cluster):
     like(daemon.ctl('status').stdout, r'\n  pending +0 +0 +0 +0 +0 +0\n  unknown +2 +2', 'status says so')
 
 
+def fleet(daemon, conn, cluster):
+    """A second daemon on the same ledger, whose policies are others."""
+    mine = wait_until(lambda: conn.call('info').get('daemons'), 40, 'it knows of itself')
+    is_((len(mine), mine[0]['state'], conn.call('info')['differ']), (1, 'up', []), 'one daemon, which differs from nobody')
+    ok('daemons ' not in daemon.ctl('status').stdout, 'which is not worth a line')
+    with Daemon(cluster, tools=[TOOLS[0], {**TOOLS[1], 'lease': '30m'}, {'name': 'new', 'class': 'read'}]) as other:
+        other.ready()
+        told = wait_until(lambda: (lambda info: len(info.get('differ') or []) == 2 == len(info['daemons']) and info)(conn.call('info')), 60, 'the others are known')
+        is_([(d['namespace'], d['tool'], [bool(o.get('policy')) for o in d['daemons']].count(True)) for d in told['differ']],
+            [('default', 'new', 1), ('default', 'page', 2)], 'which policies differ, and who has none')
+        is_(sorted(d['state'] for d in told['daemons']), ['up', 'up'], 'and who there is')
+        out = daemon.ctl('status').stdout
+        like(out, r'\ndaemons  \S+ \S+, up, seen 20\S+Z \(\d+ s ago\)\n         \S+ \S+, up, seen ', 'status tells both')
+        like(out, r'\ndiffers  default/new: \S+ (none, \S+ \d+|\d+, \S+ none)\ndiffers  default/page: \S+ \d+, \S+ \d+\n', 'and what differs')
+        like(out, r'\n# daemons of this ledger have different policies in force\neffectctl tools list\n', 'and what to type')
+        other.stop()
+    wait_until(lambda: conn.call('info')['differ'] == [] and len(conn.call('info')['daemons']) == 1, 60, 'one that has ended is gone')
+    ok(True, 'and one that has ended counts for nothing')
+
+
 def away(daemon, conn, cluster):
     cluster.immediate()
     wait_until(lambda: not conn.call('info')['ready'], 20, 'the ledger is away')
@@ -105,6 +125,7 @@ with Cluster() as cluster_, Daemon(cluster_, tools=TOOLS) as daemon_:
     with daemon_.connect() as conn_:
         numbers(conn_)
         screen(daemon_, conn_)
+        fleet(daemon_, conn_, cluster_)
         ages(daemon_, conn_, cluster_)
         away(daemon_, conn_, cluster_)
     down(daemon_)

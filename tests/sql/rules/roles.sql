@@ -36,6 +36,7 @@ insert into calls values
   ('open_counts', $$ select * from effect.open_counts() $$),
     ('stat_add', $$ select effect.stat_add(gen_random_uuid(), gen_random_uuid(), 0, 'h', '1', 1, 0, false, '{}', '{}', '{}', '{}', '{}', '{}') $$),
   ('stat_roll', $$ select * from effect.stat_roll(1) $$),
+    ('fleet', $$ select * from effect.fleet() $$), ('policies_differ', $$ select * from effect.policies_differ(1) $$),
     ('daemon_policies', $$ select effect.daemon_policies(gen_random_uuid(), gen_random_uuid(), 0, 'h', '1', '{}') $$),
   ('check_invariants', $$ select * from effect.check_invariants() $$),
     ('execute_failed', $$ select * from effect.execute_failed('{}', '{}', '{}') $$),

@@ -1,0 +1,20 @@
+-- effect.fleet: the daemons that share this ledger and were heard of within a day, the newest start of each, and are not known
+-- to have ended; those heard of last first, at most 64. `silent`: for longer than its flushes take.
+create or replace function effect.fleet()
+returns table (
+  instance uuid, host text, version text, silent boolean, started_at timestamptz, seen_at timestamptz)
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := effect.now();
+begin
+  return query
+  select d.instance, d.host, d.version, d.seen_at < v_now - interval '30 seconds', d.started_at, d.seen_at
+  from (select distinct on (e.instance) e.* from effect.daemon e order by e.instance, e.started_at desc, e.boot desc) d
+  where d.ended_at is null and d.seen_at > v_now - interval '1 day'
+  order by d.seen_at desc, d.boot
+  limit 64;
+end
+$$;
