@@ -5,8 +5,8 @@
 -- gap: from the end of the twin to the claim, 0 where the twin was open; as the guard of begin judges it. A pair is one if its
 -- gap is at most p_within_ms, else the business_window of the later one's policy. how: `business`; `business_expired`: the twin's
 -- key had been forgotten by then, so that no guard could see it, whatever it would have said; then the window counts from that,
--- if p_within_ms says nothing. `key_expired`: the same key ran again after it was forgotten, however long after. What is
--- forgotten is known from effect.past. again: the reason of who meant it.
+-- if p_within_ms says nothing. `key_expired`: the same key ran again after it was forgotten, however long after, but where the
+-- policy was to remember nothing (keep_key 0). What is forgotten is known from effect.past. again: the reason of who meant it.
 --
 -- Of the ledger it takes a narrow piece of each row that has a business key, and those that effect.past knows, too; the few that
 -- have a twin are looked up again.
@@ -28,7 +28,7 @@ declare
 begin
   return query
   with tool as materialized (
-    select t.version, t.namespace, t.name, t.business_window_ms as window_ms,
+    select t.version, t.namespace, t.name, t.business_window_ms as window_ms, t.keep_key_ms,
       dense_rank() over (order by t.namespace, t.name) as same
     from effect.tools_of(p_scope, p_namespace, p_tool) t
   ), life as materialized (
@@ -68,13 +68,13 @@ begin
     union all
     select l.id, l.claimed_at, false, t.same, p.id, p.claimed_at, 'key_expired', effect.ms_between(p.done_at, l.claimed_at)
     from effect.past p join effect.ledger l on l.id = p.id and l.claimed_at > p.claimed_at
-      join tool t on t.version = l.policy
-    where l.claimed_at >= p_from and l.claimed_at < p_to and (l.done_at is null or (l.state = 'done' and l.outcome = 'succeeded'))
+      join tool t on t.version = p.policy
+    where t.keep_key_ms > 0 and l.claimed_at >= p_from and l.claimed_at < p_to and (l.done_at is null or (l.state = 'done' and l.outcome = 'succeeded'))
     union all
     select a.id, a.claimed_at, true, t.same, p.id, p.claimed_at, 'key_expired', effect.ms_between(p.done_at, a.claimed_at)
     from effect.past p join effect.past a on a.id = p.id and a.claimed_at > p.claimed_at
-      join tool t on t.version = a.policy
-    where a.claimed_at >= p_from and a.claimed_at < p_to
+      join tool t on t.version = p.policy
+    where t.keep_key_ms > 0 and a.claimed_at >= p_from and a.claimed_at < p_to
   ), nearest as (
     select distinct on (r.id, r.claimed_at) r.* from pair r order by r.id, r.claimed_at, r.gap
   ), word as materialized (

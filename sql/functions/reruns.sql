@@ -1,5 +1,5 @@
 -- effect.reruns: effects that were run in a window although they had landed before, since their key was forgotten in between
--- (effect.past), by tool; and how long after they were done the latest of them came.
+-- (effect.past), by tool; and how long after they were done the latest of them came. Not of policies that are to remember nothing.
 create or replace function effect.reruns(
   p_scope text, p_namespace text, p_tool text, p_from timestamptz, p_to timestamptz)
 returns table (namespace text, tool text, n bigint, longest_ms float8)
@@ -24,7 +24,7 @@ begin
   )
   select t.namespace, t.name, count(*), max(extract(epoch from o.claimed_at - o.done_at) * 1000)::float8
   from once o join effect.tool t on t.version = o.policy
-  where effect.in_scope(t.namespace, p_scope)
+  where t.keep_key_ms > 0 and effect.in_scope(t.namespace, p_scope)
     and (p_namespace is null or t.namespace = p_namespace)
     and (p_tool is null or t.name = p_tool)
   group by t.namespace, t.name;

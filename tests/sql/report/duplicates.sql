@@ -99,6 +99,10 @@ select effect_test.begin(effect_test.e('k', 't3', '{"tool": "short"}')), effect_
 select effect_test.begin(effect_test.e('k', 't4', '{"tool": "short"}')), effect_test.complete(effect_test.e('k', 't4', '{"tool": "short"}')) \gset
 select is(effect_test.cells(effect_test.told('duplicates', jsonb_build_object('to', effect.now() + interval '1 s')), 'how', 'gap_ms'), '[["key_expired", 61000], ["key_expired", 61000]]', 'three lives are two pairs');
 select is(effect_test.told('duplicates', jsonb_build_object('to', effect.now() + interval '1 s', 'limit', 1)) -> 'n', '2', 'a limit cuts rows, not what there is of them');
+select effect_test.tool('none', '{"keep_key": "0s", "keep_result": "0s"}') \gset
+select effect_test.begin(effect_test.e('n', 't1', '{"tool": "none"}')), pg_temp.done('n', 'succeeded', 'none'), effect_test.advance('1 s'),
+  effect_test.begin(effect_test.e('n', 't2', '{"tool": "none"}')) \gset
+select is(pg_temp.pairs('{"tool": "none"}'), '[]', 'a tool that is to remember nothing has none');
 -- one of both kinds is one row
 select pg_temp.nothing() \gset
 select pg_temp.pay('k', '1'), pg_temp.done('k'), effect_test.advance('2 h 1 s'), pg_temp.pay('k', '1', jsonb_build_object('token', gen_random_uuid())) \gset
