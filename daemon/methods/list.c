@@ -9,8 +9,8 @@
 #include "call.h"
 #include "ledger.h"
 #include "limits.h"
-#include "loop.h"
 #include "row.h"
+#include "slow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,6 @@
 #define LIMIT_DEFAULT 100
 #define CURSOR_INSTANT_BYTES 16
 #define CURSOR_BYTES_MAX (CURSOR_INSTANT_BYTES + 1 + UUID_TEXT_BYTES - 1)
-#define SLOW_MS 5500 /* what the statement's own time-out needs to be told, once it was sent */
 
 struct list_params {
 	const char *state;
@@ -59,8 +58,7 @@ struct list {
 	int32_t limit;
 	struct list_cursor before;
 	struct uuid business; /* the hash of its business_key, if there is one */
-	bool slow; /* its deadline passed while the statement ran: the statement's own time-out ends
-		      it */
+	bool past;	      /* its deadline, while the statement ran: see slow_late() */
 };
 
 /* 16 lower-case hex digits. */
@@ -145,18 +143,7 @@ list_row(struct call *c, const struct batch_row *rows)
 static void
 list_late(struct call *c)
 {
-	struct list *l = (struct list *)c;
-
-	/* What is running has a time-out of its own, and its answer, which may be here in this very
-	 * pass, says more than ours would. What still waits to be sent ends by its own deadline. */
-	if (c->asked && !l->slow) {
-		l->slow = true;
-		call_set_due(c, loop_now_ms() + SLOW_MS);
-		return;
-	}
-	call_unavailable(c, NULL);
-	if (call_take_back(c))
-		call_end(c);
+	slow_late(c, c->item.statement->timeout_ms, &((struct list *)c)->past);
 }
 
 static void
@@ -168,7 +155,8 @@ list_clear(struct call *c)
 	free(l->scope);
 }
 
-static const struct call_kind kind = {.row = list_row, .late = list_late, .clear = list_clear};
+static const struct call_kind kind = {
+    .row = list_row, .failed = slow_failed, .late = list_late, .clear = list_clear};
 
 static void
 fill_effects(struct list *l, bool more)

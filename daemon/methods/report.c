@@ -10,8 +10,7 @@
 #include "columns.h"
 #include "ledger.h"
 #include "limits.h"
-#include "loop.h"
-#include "pgpool.h"
+#include "slow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +18,6 @@
 #define LIMIT_DEFAULT 100
 #define KEYS_MIN_DEFAULT 3
 #define KEYS_MIN_MAX 1000
-#define SLOW_MS 30500 /* what the statement's own time-out needs to be told, once it was sent */
-#define RETRY_MS_MIN 1000
-#define RETRY_MS_MAX 5000
 
 struct report_params {
 	const char *name;
@@ -51,8 +47,7 @@ struct report {
 	struct call call;
 	struct report_params p;
 	char *scope;
-	bool slow; /* its deadline passed while the statement ran: the statement's own time-out ends
-		      it */
+	bool past; /* its deadline, while the statement ran: see slow_late() */
 };
 
 static void
@@ -86,45 +81,9 @@ report_row(struct call *c, const struct batch_row *row)
 }
 
 static void
-report_overloaded(struct call *c, const char *why)
-{
-	struct rpc_error_data data = {
-	    .why = why, .retry_after_ms = call_random(RETRY_MS_MIN, RETRY_MS_MAX)};
-
-	call_error(c, ERR_OVERLOADED, &data);
-}
-
-/* It was never sent, or the statement's time was over. */
-static void
-report_failed(struct call *c, int err)
-{
-	if (err == ERR_OVERLOADED)
-		report_overloaded(
-		    c, "the report took longer than 30 s: narrow the window, or name a tool");
-	else if (err == ERR_UNAVAILABLE && pgpool_status()->up)
-		report_overloaded(c, "another report or list is being made");
-	else if (err == ERR_UNAVAILABLE)
-		call_unavailable(c, NULL);
-	else
-		call_error(c, err, NULL);
-	call_end(c);
-}
-
-static void
 report_late(struct call *c)
 {
-	struct report *s = (struct report *)c;
-
-	if (c->item.in_flight && !s->slow) {
-		s->slow = true;
-		call_set_due(c, loop_now_ms() + SLOW_MS);
-		return;
-	}
-	if (call_take_back(c)) {
-		report_failed(c, ERR_UNAVAILABLE);
-		return;
-	}
-	call_unavailable(c, NULL);
+	slow_late(c, ledger_report.timeout_ms, &((struct report *)c)->past);
 }
 
 static void
@@ -137,7 +96,7 @@ report_clear(struct call *c)
 }
 
 static const struct call_kind kind = {
-    .row = report_row, .failed = report_failed, .late = report_late, .clear = report_clear};
+    .row = report_row, .failed = slow_failed, .late = report_late, .clear = report_clear};
 
 /* What only one report has is no param of the others: one that is silently off would mislead. */
 static bool
