@@ -12,6 +12,7 @@ as $$
 declare
   v_to timestamptz := coalesce(p_to, effect.now());
   v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '24 hours'));
+  v_counting text[] := '{summary,mismatches,timeouts,retention,capacity,daily}'; -- what tells counts
   v_rows json[];
   v_columns json;
 begin
@@ -42,7 +43,7 @@ begin
           l.j ->> 'level' as level, coalesce(l.j ->> 'namespace', r.j ->> 'namespace') as namespace,
           coalesce(l.j ->> 'tool', r.j ->> 'tool') as tool, coalesce(l.j ->> 'effect', r.j ->> 'effect') as effect,
           l.j ->> 'text' as text, l.j ->> 'next' as next) as f), '')
-    || ']}';
+    || ']' || case when p_name = any (v_counting) then ',"counts":' || effect.report_counts(v_from, v_to) else '' end || '}';
 end
 $$;
 
@@ -56,4 +57,17 @@ as $$
       else c.value end order by c.i))
   from json_each(p_row) with ordinality as c(name, value, i)
   where c.name not in ('look', 'of')
+$$;
+
+-- What the counts of a window may lack, as the wire tells it.
+create or replace function effect.report_counts(p_from timestamptz, p_to timestamptz) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '{"exact":' || (count(*) = 0)::text || ',"missing":[' || coalesce(string_agg(json_strip_nulls(row_to_json(m))::text, ','
+    order by m.after, m.instance), '') || ']}'
+  from (
+    select c.instance, c.host, c.why, effect.rfc3339(c.after) as after, effect.rfc3339(c.until) as until,
+      nullif(c.dropped, 0) as dropped
+    from effect.counts_missing(p_from, p_to) c) as m
 $$;

@@ -102,7 +102,7 @@ def pages(conn):
         is_((error['code'], error['data']['pointer']), (-32602, pointer), f'{what} is refused beside incidents')
     is_(conn.error('list', cursor=second)['data']['pointer'], '/cursor', 'and a cursor of incidents elsewhere')
     is_('effects' in conn.call('list', incidents=False), True, 'incidents: false is a list of effects')
-    for cursor in (second.upper(), second[:-1], second + '0', 'f' * 16 + second[16:], second[:17] + 'f' * 16, second[:16] + '+' + second[17:]):
+    for cursor in ('A' + second[1:], second[:-1], second + '0', 'f' * 16 + second[16:], second[:17] + 'f' * 16, second[:16] + '+' + second[17:]):
         ok('pointer' in conn.recv(conn.send('list', incidents=True, cursor=cursor)).get('error', {}).get('data', {}), f'the cursor {cursor} is refused')
 
 

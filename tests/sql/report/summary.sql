@@ -11,7 +11,7 @@ create function pg_temp.report(p_scope text default null, p_ns text default null
 create function pg_temp.cell(p jsonb, p_row int, p_column text) returns jsonb language sql as $$
   select p -> 'rows' -> p_row -> (select i::int - 1 from jsonb_array_elements_text(p -> 'columns') with ordinality as c(name, i)
     where name = p_column) $$;
-select is(pg_temp.report() - 'columns', '{"name": "summary", "from": "2030-01-01T00:00:00.000Z", "to": "2030-01-02T00:00:00.000Z",
+select is(pg_temp.report() - 'columns', '{"counts": {"exact": true, "missing": []}, "name": "summary", "from": "2030-01-01T00:00:00.000Z", "to": "2030-01-02T00:00:00.000Z",
   "rows": [], "n": 0, "findings": []}', 'of nothing: no rows, and the last 24 hours');
 select effect_test.stat('2030-01-01 12:00+00', 'a', 'quiet', '{"run": 100, "replay": 10, "completed": 99, "failed": 1, "pass": 7}') \gset
 select is(pg_temp.cell(pg_temp.report(), 0, c), v, c) from jsonb_each('{"namespace": "a", "tool": "quiet", "calls": 117, "runs": 100,
@@ -44,7 +44,7 @@ select is((select jsonb_agg(jsonb_build_array(f ->> 'namespace', f ->> 'tool', f
 select is(pg_temp.report() #>> '{findings,0,text}', '17.5 % of 1145 calls repeat one that is done, and 3.2 % did in as long a time before', 'in a sentence');
 select is(pg_temp.report() #>> '{findings,4,next}', 'effectctl list --state pending --namespace b --tool ''it''"''"''s''',
   'with what to type, quoted for a shell');
-select is(pg_temp.report(p_limit => 1) - 'columns' - 'findings' - 'from' - 'to' #- '{rows,0}', '{"name": "summary", "rows": [], "n": 5}',
+select is(pg_temp.report(p_limit => 1) - 'columns' - 'findings' - 'counts' - 'from' - 'to' #- '{rows,0}', '{"name": "summary", "rows": [], "n": 5}',
   'a limit cuts rows, not what there is of them');
 select is(jsonb_array_length(pg_temp.report(p_limit => 1) -> 'findings'), 5, 'and no finding');
 -- whose it is
@@ -58,5 +58,16 @@ select is(pg_temp.report('a', 'b') -> 'n', '0', 'never one that is not his');
 select is(pg_temp.report(p_from => '2030-01-02 00:00:00+00'), '"window"', 'an empty window is refused');
 select is(pg_temp.report(p_from => '2027-01-01 00:00:00+00'), '"window"', 'and one of years');
 select is(pg_temp.report(p_from => '2027-10-25 00:00:00+00') ->> 'name', 'summary', 'one of 800 days is not');
+-- what the counts may lack: a daemon was killed in the window
+insert into effect.daemon (boot, instance, started_at, seen_at, host, version)
+values (effect_test.boot(1), effect_test.uid('d'), '2030-01-01 06:00+00', '2030-01-01 10:00:05.5+00', 'h', '1'),
+  (effect_test.boot(2), effect_test.uid('d'), '2030-01-01 10:00:09+00', effect.now(), 'h', '1');
+select is(pg_temp.report() -> 'counts', jsonb_build_object('exact', false, 'missing', jsonb_build_array(jsonb_build_object('instance', effect_test.uid('d'),
+  'host', 'h', 'why', 'killed', 'after', '2030-01-01T10:00:05.500Z', 'until', '2030-01-01T10:00:09.000Z'))), 'counts that are missing are said to be');
+select is(pg_temp.report(p_from => '2030-01-01 11:00+00') #> '{counts,exact}', 'true', 'in the window they are missing from');
+-- findings of a thousand rows at most
+select count(effect_test.stat('2030-01-01 12:00+00', 'z', 'z' || i, '{"run": 20, "busy": 20}')::text) from generate_series(1, 1001) i \gset
+select is(jsonb_build_array(jsonb_array_length(j -> 'rows'), j -> 'n', jsonb_array_length(j -> 'findings')), '[2, 1001, 1000]', 'findings of the 1,000 most important rows')
+from pg_temp.report('z', p_limit => 2) j;
 select * from finish();
 rollback;

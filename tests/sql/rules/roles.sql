@@ -44,6 +44,18 @@ insert into calls values
 select is(pg_temp.told('effect_daemon', call), 'fine', 'the daemon may call ' || name) from calls order by name;
 select is(pg_temp.told('effect_report', call), '42501', 'the report role may not call ' || name) from calls order by name;
 
+-- reports: the dispatcher is the daemon's, too; each by itself for psql
+create table reports (name text, call text);
+insert into reports
+select p.proname, format('select * from effect.%I(null, null, null, now() - interval ''1 d'', now(), 10%s)', p.proname,
+  case p.proname when 'report_duplicates' then ', null' when 'report_churn' then ', 3' else '' end)
+from pg_proc p where p.pronamespace = 'effect'::regnamespace and p.proname ~ '^report_' and p.prosecdef;
+select ok((select count(*) from reports) >= 12, 'there are reports');
+select is(pg_temp.told('effect_report', call), 'fine', 'the report role may call ' || name) from reports order by name;
+select is(pg_temp.told('effect_daemon', call), '42501', 'the daemon may not call ' || name) from reports order by name;
+select is(pg_temp.told(r, $$ select effect.report(null, 'summary', null, null, null, null, 10, null, 3) $$), 'fine', 'effect.report is for ' || r)
+from unnest('{effect_daemon,effect_report}'::text[]) r;
+
 -- no table, in any way
 select is(pg_temp.told('effect_daemon', format(verb, c.oid::regclass)), '42501',
   format('the daemon may not %s', format(verb, c.oid::regclass)))
