@@ -20,6 +20,7 @@ enum tool_class { TOOL_READ, TOOL_OVERWRITE, TOOL_NATURAL, TOOL_ACCUMULATE, TOOL
 struct probe_http_spec;
 struct probe_sql_spec;
 struct execute_spec;
+struct reconcile_spec;
 
 /* A list of RFC 6901 pointers (or argv). */
 struct tool_list {
@@ -38,8 +39,8 @@ struct tool_list {
  * Only if there is one: retry_window (duration), probe ({"exec": {"argv": [strings]}}, or {"http":
  * ...} or {"sql": ...} as in the file), turn_budget, turn_asks (integers); provider_key_to (a
  * pointer); business_key (array of pointers), and with it business_window (duration) and
- * on_business_duplicate ("report", "hold"); execute (object, its defaults filled in). A duration is
- * a string
+ * on_business_duplicate ("report", "hold"); execute (object, its defaults filled in); reconcile
+ * (object, as in the file). A duration is a string
  * `[0-9]{1,9}(ms|s|m|h|d)` in the largest unit that divides it, so 60 s is "1m", 24 h is "1d",
  * nothing is "0s".
  */
@@ -73,6 +74,7 @@ struct tool_policy {
 	struct probe_sql_spec *probe_sql;   /* NULL: no sql probe */
 	struct execute_spec *execute;	    /* NULL: its calls are made by whoever begins */
 	int place;			    /* in its file's array; -1: the file is one object */
+	struct reconcile_spec *reconcile;   /* NULL: nobody says how to compare with the provider */
 	char *json;			    /* secrets are pointers only */
 	int64_t version;		    /* digest_policy_version(ns, name, json) */
 	struct tool_policy

@@ -12,6 +12,7 @@
 #include "limits.h"
 #include "probe_http_spec.h"
 #include "probe_sql_spec.h"
+#include "reconcile_spec.h"
 #include "text.h"
 
 #include <assert.h>
@@ -321,6 +322,15 @@ read_execute(struct tool_member_parse *p, const cJSON *v)
 }
 
 static bool
+read_reconcile(struct tool_member_parse *p, const cJSON *v)
+{
+	char *below = NULL, *why = NULL;
+
+	p->policy->reconcile = reconcile_spec_parse(v, &below, &why);
+	return read_spec(p, p->policy->reconcile != NULL, "/reconcile", below, why);
+}
+
+static bool
 read_probe(struct tool_member_parse *p, const struct tool_policy_member *m, const cJSON *v)
 {
 	static const char *const kinds[] = {"exec", "http", "sql"};
@@ -411,6 +421,8 @@ read_member(struct tool_member_parse *p, const struct tool_policy_member *m, con
 		return read_backoff(p, m, v);
 	case TOOL_KIND_EXECUTE:
 		return read_execute(p, v);
+	case TOOL_KIND_RECONCILE:
+		return read_reconcile(p, v);
 	}
 	assert(!"a kind of tool.def");
 	return false;

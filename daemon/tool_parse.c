@@ -12,6 +12,7 @@
 #include "json.h"
 #include "probe_http_spec.h"
 #include "probe_sql_spec.h"
+#include "reconcile_spec.h"
 #include "text.h"
 #include "tool_member.h"
 
@@ -81,9 +82,9 @@ check_keep(struct tool_member_parse *p)
 	return true;
 }
 
-/* What a probe asks with must be stored with the effect. */
+/* What a probe asks with, and what is compared, must be stored with the effect. */
 static bool
-check_probe(struct tool_member_parse *p)
+check_kept(struct tool_member_parse *p)
 {
 	const struct tool_policy *policy = p->policy;
 	char *why = NULL;
@@ -94,6 +95,9 @@ check_probe(struct tool_member_parse *p)
 	else if (policy->probe_sql != NULL &&
 	    !probe_sql_spec_keeps(policy->probe_sql, policy->keep.items, policy->keep.n, &why))
 		tool_member_fail(p, "/probe/sql", "%s", why);
+	else if (policy->reconcile != NULL &&
+	    !reconcile_spec_keeps(policy->reconcile, policy->keep.items, policy->keep.n, &why))
+		tool_member_fail(p, "/reconcile/compare", "%s", why);
 	free(why);
 	return p->fault == NULL;
 }
@@ -220,7 +224,7 @@ complete(struct tool_member_parse *p, bool trust_annotations)
 	if (policy->keep_result_ms > policy->keep_key_ms)
 		return tool_member_fail(p, "/keep_result", "must not be above 'keep_key'");
 	tool_policy_set_skip(policy);
-	return check_retry(p) && check_execute(p) && check_keep(p) && check_probe(p) &&
+	return check_retry(p) && check_execute(p) && check_keep(p) && check_kept(p) &&
 	    compile_key(p) && compile_business(p);
 }
 

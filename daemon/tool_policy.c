@@ -14,6 +14,7 @@
 #include "limits.h"
 #include "probe_http_spec.h"
 #include "probe_sql_spec.h"
+#include "reconcile_spec.h"
 #include "text.h"
 
 #include <assert.h>
@@ -137,6 +138,7 @@ tool_policy_free(struct tool_policy *policy)
 	probe_http_spec_unref(policy->probe_http);
 	probe_sql_spec_unref(policy->probe_sql);
 	execute_spec_unref(policy->execute);
+	reconcile_spec_unref(policy->reconcile);
 	free(policy);
 }
 
@@ -210,6 +212,8 @@ tool_policy_bind(const struct tool_policy *policy, const char *ns)
 		probe_sql_spec_ref(copy->probe_sql);
 	if (policy->execute != NULL)
 		execute_spec_ref(copy->execute);
+	if (policy->reconcile != NULL)
+		reconcile_spec_ref(copy->reconcile);
 	copy->probe_backoff_ms = xmalloc(bytes);
 	memcpy(copy->probe_backoff_ms, policy->probe_backoff_ms, bytes);
 	return copy;
@@ -321,6 +325,11 @@ print_member(struct buf *b, const struct tool_policy *policy, const struct tool_
 		if (policy->execute != NULL)
 			buf_json_member_raw(
 			    b, m->name, policy->execute->json, strlen(policy->execute->json));
+		break;
+	case TOOL_KIND_RECONCILE:
+		if (policy->reconcile != NULL)
+			buf_json_member_raw(
+			    b, m->name, policy->reconcile->json, strlen(policy->reconcile->json));
 		break;
 	}
 }

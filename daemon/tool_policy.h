@@ -25,7 +25,8 @@ enum tool_policy_kind {
 	TOOL_KIND_ON_DUPLICATE,
 	TOOL_KIND_PROBE,
 	TOOL_KIND_BACKOFF,
-	TOOL_KIND_EXECUTE
+	TOOL_KIND_EXECUTE,
+	TOOL_KIND_RECONCILE
 };
 
 struct tool_policy_member {
