@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define FILE_BYTES_MAX 1048576
+#define EVERY_NAMESPACE "*" /* stands for none that has this name */
 
 static bool
 is_ignored(const struct lint *lint, const char *code)
@@ -75,6 +76,16 @@ policy_cb(void *arg, struct tool_policy *policy, const char *file)
 
 	p.lint->n_policies++;
 	tool_lint(policy, finding_cb, &p);
+	if (p.lint->measured)
+		measured_lint(
+		    p.lint->measured, policy, !strcmp(policy->ns, EVERY_NAMESPACE), finding_cb, &p);
+}
+
+static void
+own_cb(void *arg, struct tool_policy *policy, const char *file)
+{
+	(void)file;
+	measured_own(arg, policy->ns, policy->name);
 }
 
 /* ---- places ---- */
@@ -174,8 +185,10 @@ lint_read(struct lint *lint, const char *dir)
 	bool missing = false;
 
 	set = tool_set_read(dir, lint->trust_annotations, &missing, fault_cb, lint);
+	if (set && lint->measured)
+		tool_set_each(set, EVERY_NAMESPACE, own_cb, lint->measured);
 	if (set)
-		tool_set_each(set, "default", policy_cb, lint);
+		tool_set_each(set, EVERY_NAMESPACE, policy_cb, lint);
 	tool_set_free(set);
 	if (missing)
 		return false;

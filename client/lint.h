@@ -6,6 +6,7 @@
 #define EFFECTD_LINT_H
 
 #include "flag.h"
+#include "measured.h"
 #include "tool.h"
 
 struct lint_finding {
@@ -19,6 +20,7 @@ struct lint_finding {
 struct lint {
 	bool trust_annotations;
 	const struct flag_list *ignored; /* codes; borrowed, NULL = none */
+	struct measured *measured;	 /* borrowed, NULL = nothing is */
 	struct lint_finding
 	    *findings; /* in the order of files and lines, but for what is ignored */
 	size_t n, n_ignored, n_policies; /* policies that load */

@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "config.h"
 #include "lint.h"
+#include "measured.h"
 #include "show.h"
 #include "table.h"
 #include "text.h"
@@ -166,11 +167,25 @@ read_ignored(const struct ctl *ctl, struct lint *lint, const struct flag_list *l
 	return CTL_OK;
 }
 
+/* What policies are held against: of the running daemon, or of files. */
+static int
+read_measured(const struct ctl *ctl, struct measured *figures, const struct flag_list *list)
+{
+	int code = CTL_OK;
+
+	for (size_t i = 0; i < list->n && code == CTL_OK; i++)
+		code = strcmp(list->values[i], "daemon") != 0
+		    ? measured_file(figures, ctl, list->values[i])
+		    : measured_ask(figures, ctl);
+	return code;
+}
+
 int
 tools_lint(struct ctl *ctl)
 {
 	struct flag_set set = {0};
-	struct flag_list ignored = {0};
+	struct flag_list ignored = {0}, measured = {0};
+	struct measured figures = {0};
 	struct config_flags flags = {0};
 	struct config *config;
 	struct lint lint = {0};
@@ -182,6 +197,8 @@ tools_lint(struct ctl *ctl)
 	    "the daemon's config, which names the folder (default: its default)");
 	flag_add_many(
 	    &set, "ignore", "CODE", "a finding that is meant to be so; again for more", &ignored);
+	flag_add_many(&set, "measured", "FILE",
+	    "hold them against saved reports, tools list or status; \"daemon\": ask it", &measured);
 	flag_add(&set, "strict", 0, NULL, "exit 1 for mere advice, too");
 	flag_add(&set, "table", 0, NULL, "a table instead of a line for each finding");
 	if ((code = usage_read(ctl, &set, "[DIR]", 0, 1)) != USAGE_GO_ON)
@@ -191,6 +208,11 @@ tools_lint(struct ctl *ctl)
 	    .strict = usage_given(&set, "strict")};
 	if ((code = read_ignored(ctl, &lint, &ignored)) != CTL_OK)
 		return code;
+	if ((code = read_measured(ctl, &figures, &measured)) != CTL_OK) {
+		measured_free(&figures);
+		return code;
+	}
+	lint.measured = measured.n > 0 ? &figures : NULL;
 	flags.file = usage_value(&set, "config");
 	config = config_load(&flags, &error);
 	if (config) {
@@ -206,5 +228,6 @@ tools_lint(struct ctl *ctl)
 	}
 	free(error);
 	lint_free(&lint);
+	measured_free(&figures);
 	return code;
 }

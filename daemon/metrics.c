@@ -244,6 +244,17 @@ metrics_word(const char *ns, const char *tool, const char *word, int64_t ms)
 		metrics_observe_ms(METRIC_HISTOGRAM_PROBE_TIME, ms);
 }
 
+uint64_t
+metrics_told(const char *ns, const char *tool, const char *word)
+{
+	const struct metrics_tool *t = tool_named(ns, tool);
+	size_t i = 0;
+
+	while (i < N_WORDS && strcmp(words[i].word, word) != 0)
+		i++;
+	return t && i < N_WORDS ? t->n[i] : 0;
+}
+
 void
 metrics_each_decision(
     void (*cb)(void *arg, const char *ns, const char *tool, const char *decision, uint64_t n),

@@ -55,6 +55,9 @@ void metrics_free(void); /* all counts and tools are forgotten */
 
 /* What stats_count() was told; a word of which no metric is made counts nothing. */
 void metrics_word(const char *ns, const char *tool, const char *word, int64_t ms);
+/* How often a tool was told the word, or this was done for it; 0 for one without series of its own.
+ */
+uint64_t metrics_told(const char *ns, const char *tool, const char *word);
 /* Calls cb for each decision of begin and execute that a tool was told, those of a tool in a row.
  */
 void metrics_each_decision(

@@ -7,16 +7,28 @@
 #include "alloc.h"
 #include "breaker.h"
 #include "call.h"
+#include "metrics.h"
 
 #include <stdlib.h>
 
 static void
 add_probe_state(const struct tool_policy *policy, struct buf *out)
 {
+	static const struct {
+		const char *verdict, *word;
+	} verdicts[] = {{"landed", "probe_landed"}, {"failed", "probe_failed"},
+	    {"absent", "probe_absent"}, {"inconclusive", "probe_inconclusive"}};
+
 	if (!tool_has_probe(policy))
 		return;
 	buf_json_member(out, "probe_state");
 	breaker_json(policy->ns, policy->name, out);
+	buf_json_member(out, "probes");
+	buf_add_char(out, '{');
+	for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++)
+		buf_json_member_int(out, verdicts[i].verdict,
+		    (int64_t)metrics_told(policy->ns, policy->name, verdicts[i].word));
+	buf_add_char(out, '}');
 }
 
 void

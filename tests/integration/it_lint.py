@@ -115,6 +115,96 @@ def faults():
         like('\n'.join(daemon.log()), r"d\.json: 'e': /decide/0: to be decided: class: is it so\?", 'naming what is to be decided')
 
 
+def report(name, columns, rows, findings=()):
+    return {'schema': 'effectctl.report/1', 'name': name, 'from': '2026-01-01T00:00:00.000Z', 'to': '2026-01-31T00:00:00.000Z', 'columns': columns.split(),
+            'rows': rows, 'n': len(rows), 'findings': list(findings)}
+
+
+def held_against(policy, *figures):
+    """The codes of what is found in the policy when it is held against these figures."""
+    where, flags = folder(), []
+    for n, figure in enumerate(figures):
+        path = os.path.join(where, f'{n}.json')
+        with open(path, 'w', encoding='utf-8') as out:
+            json.dump(figure, out)
+        flags += ['--measured', path]
+    return sorted(lint({'t.json': policy}, *flags)[1])
+
+
+def measured():
+    """Yesterday's figures, offline: the policy of the folder is judged, by the least that a figure can mean."""
+    def times(n=1000, p99=64000, lapsed=0, late=0, ns='default', tool='t', findings=()):
+        return report('timeouts', 'namespace tool n p50_ms p99_ms lease_ms lapsed gave_up gave_up_p50_ms late',
+                      [[ns, tool, n, 1000, p99, 60000, lapsed, 0, None, late]], findings)
+
+    def memory(n=1000, oldest=2 ** 30, reruns=0, keep=3600000):
+        return report('retention', 'namespace tool keep_key_ms n oldest_ms reruns', [['default', 't', keep, n, oldest, reruns]])
+
+    def policy(**more):
+        return {'name': 't', **SOUND, **more}
+    is_(held_against(policy(lease='30s'), times()), ['lease_below_p99'], 'a lease below the least that the p99 can be')
+    is_(held_against(policy(lease='32s'), times()), ['lease_below_p99'], 'or equal to it')
+    is_(held_against(policy(lease='33s'), times()), [], 'between the least and the most nothing is sure')
+    is_(held_against(policy(lease='33s'), times(lapsed=5, late=5)), ['lease_below_p99'], 'unless 1 % lapsed or were late')
+    is_(held_against(policy(lease='33s'), times(lapsed=9)), [], 'and not fewer')
+    is_(held_against(policy(lease='64s'), times(lapsed=500)), [], 'a lease that is the p99 is not below it')
+    is_(held_against(policy(lease='10s'), times(n=19)), [], 'fewer than 20 are noise')
+    is_(held_against(policy(lease='10s'), times(tool='u')), [], 'another tool is another one')
+    is_(held_against(policy(lease='10s'), times(ns='elsewhere')), ['lease_below_p99'], 'a policy for every namespace is held against each')
+    is_(held_against(policy(lease='10s', namespace='default'), times(ns='elsewhere')), [], 'one for one is not')
+    both = [policy(lease='10s'), policy(lease='2m', namespace='default')]
+    is_(held_against(both, times()), [], 'nor is one for every namespace where another one is meant')
+    is_(held_against({'name': 't', 'class': 'read'}, times(lapsed=500)), [], 'what is let pass has no lease')
+    execute = {'name': 't', 'key': 'k:{/id}', 'turn_budget': 1, 'execute': {'query': 'select $1::jsonb', 'user': 'u', 'timeout': '10s'}}
+    is_(held_against(execute, times()), ['timeout_below_p99'], 'a statement has its time-out')
+    sentence = {'report': 'timeouts', 'code': 'client_timeout_below_p99', 'level': 'warning', 'namespace': 'default', 'tool': 't', 'text': 'given up after 1 s'}
+    is_(held_against(policy(lease='5m'), times(findings=[sentence, {**sentence, 'tool': 'u'}])), ['client_timeout_below_p99'], 'what the report says of callers is told')
+    is_(held_against(policy(keep_key='6d'), memory()), ['memory_below_oldest'], 'a memory below the oldest repeat')
+    is_(held_against(policy(keep_key='7d'), memory()), [], 'and one above the least that it can be')
+    is_(held_against(policy(keep_key='6d'), memory(n=0)), [], 'no repeat, no age')
+    is_(held_against(policy(keep_key='1d'), memory(oldest=0, reruns=2, keep=86400000)), ['memory_short'], 'what was forgotten too early')
+    is_(held_against(policy(keep_key='2d'), memory(oldest=0, reruns=2, keep=86400000)), [], 'is mended by a longer memory')
+
+    def tools(**probes):
+        return {'tools': [{'namespace': 'default', 'name': 't', 'probes': probes, 'probe_state': {'last_error': 'HTTP 503'}}]}
+    is_(held_against(policy(), tools(landed=0, failed=0, absent=0, inconclusive=3)), ['probe_silent'], 'a probe that was never answered')
+    is_(held_against(policy(), tools(landed=0, failed=0, absent=1, inconclusive=900)), [], 'or once')
+    is_(held_against(policy(), tools(landed=0, failed=0, absent=0, inconclusive=2)), [], 'or hardly asked')
+    status = {'version': '1', 'database': {}, 'differ': [{'namespace': 'default', 'tool': 't', 'daemons': [{'host': 'a', 'policy': '1'}, {'host': 'b'}]}]}
+    is_(held_against(policy(), status), ['policy_differs'], 'policies that differ between daemons')
+    is_(held_against(policy(lease='10s', keep_key='1d'), times(), memory(), tools(inconclusive=9), status),
+        ['lease_below_p99', 'memory_below_oldest', 'policy_differs', 'probe_silent'], 'several files at once')
+    for odd in ('x', '[]', '{}', '{"columns":[]}', '{"name":"summary","columns":[],"rows":[]}', '{"name":"timeouts","columns":["n"],"rows":[[1,2]]}'):
+        path = os.path.join(folder(), 'odd.json')
+        with open(path, 'w', encoding='utf-8') as out:
+            out.write(odd)
+        out = ctl('tools', 'lint', '--measured', path, write({'t.json': policy()}))
+        is_((out.returncode, 'odd.json' in out.stderr), (65, True), f'{odd} is no such file')
+    is_(ctl('tools', 'lint', '--measured', '/nonexistent', write({'t.json': policy()})).returncode, 65, 'nor is one that is not there')
+    is_(ctl('tools', 'lint', '--measured', 'daemon', write({'t.json': policy()}), socket='/nonexistent').returncode, 69, 'no daemon, no figures')
+
+
+def measured_by_a_daemon():
+    with Cluster() as cluster, Daemon(cluster, tools=[{'name': 't', **SOUND}]) as daemon:
+        daemon.ready()
+        cluster.psql("insert into effect.stat (minute, namespace, tool, decision, n, ms_log2) "
+                     "select date_trunc('minute', effect.now() - interval '1 hour'), 'default', 't', d, 100, array_fill(0::bigint, array[16]) || '{100}' "
+                     "from unnest('{run,completed}'::text[]) d")
+        where = write({'t.json': {'name': 't', **SOUND, 'lease': '10s'}})
+        out = daemon.ctl('--json', 'tools', 'lint', '--measured', 'daemon', where)
+        found = {f['code']: f for f in json.loads(out.stdout)['findings']}
+        is_((out.returncode, set(found)), (1, {'lease_below_p99'}), 'a running daemon is asked for its figures')
+        like(found.get('lease_below_p99', {}).get('text', ''), r"^10 s is below the p99 of .* that 100 calls in 'default' took", 'which are told')
+        saved, flags = folder(), []
+        for name, words in {'times': ['report', 'timeouts', '--since', '30d'], 'memory': ['report', 'retention', '--since', '30d'], 'tools': ['tools', 'list'],
+                            'status': ['status']}.items():
+            path = os.path.join(saved, name)
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(daemon.ctl('--json', *words).stdout)
+            flags += ['--measured', path]
+        is_(ctl('--json', 'tools', 'lint', *flags, where).stdout, out.stdout, 'and what it says is the same when it is saved')
+
+
 def hostile_names():
     name = 'x\n\x1b[2J.json'
     where = write({name: {'name': 'pay\u202e', 'key': 'k:{/memo}', 'probe': PROBE}, 'y.json': {'name': 'q', '\x1b[2Jkey': 1, 'decide': [HOSTILE]}})
@@ -128,5 +218,7 @@ what_breaks_a_key()
 levels()
 places()
 faults()
+measured()
+measured_by_a_daemon()
 hostile_names()
 done()
