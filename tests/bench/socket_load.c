@@ -3,7 +3,7 @@
  * of work is a wrapper's whole way (begin -> run -> complete -> done), or for `replay` one begin of
  * a key that is done. Every answer is checked; a wrong one ends the program.
  *
- *   socket_load SOCKET fresh|replay IN_FLIGHT CONNECTIONS SECONDS WARM_SECONDS
+ *   socket_load SOCKET fresh|replay IN_FLIGHT CONNECTIONS SECONDS WARM_SECONDS [NAMESPACE]
  */
 #include "alloc.h"
 #include "bench.h"
@@ -38,6 +38,7 @@ struct wire {
 };
 
 static struct caller *callers;
+static const char *ns; /* NULL: the peer has one only */
 static struct wire *wires;
 static int n_callers, n_wires;
 static bool replay, measuring;
@@ -61,12 +62,13 @@ send_begin(int id, bool old_key)
 	char line[LINE_BYTES];
 	uint64_t key = old_key ? n_keys++ % REPLAY_KEYS : n_keys++;
 	int len = snprintf(line, sizeof(line),
-	    "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"begin\",\"params\":{\"tool\":\"bench_"
-	    "refund\",\"key\":"
+	    "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"begin\",\"params\":{%s%s%s"
+	    "\"tool\":\"bench_refund\",\"key\":"
 	    "\"%s:%s:%llu\",\"args\":{\"order_id\":%llu,\"line\":3,\"amount\":\"12.50\",\"memo\":"
 	    "\"late\"},\"run\":"
 	    "\"run-1\",\"step\":\"7\"}}\n",
-	    id, old_key ? "replay" : "fresh", run_name, (unsigned long long)key,
+	    id, ns ? "\"namespace\":\"" : "", ns ? ns : "", ns ? "\"," : "",
+	    old_key ? "replay" : "fresh", run_name, (unsigned long long)key,
 	    (unsigned long long)key);
 
 	callers[id].began_ms = bench_now_ms();
@@ -226,10 +228,11 @@ main(int argc, char **argv)
 	struct uuid name = uuid_random();
 	double began_ms, seconds;
 
-	if (argc != 7)
+	if (argc != 7 && argc != 8)
 		errx(64,
 		    "usage: socket_load SOCKET fresh|replay IN_FLIGHT CONNECTIONS SECONDS "
-		    "WARM_SECONDS");
+		    "WARM_SECONDS [NAMESPACE]");
+	ns = argv[7];
 	replay = strcmp(argv[2], "replay") == 0;
 	n_callers = atoi(argv[3]);
 	n_wires = atoi(argv[4]);
