@@ -17,32 +17,43 @@ hex(char c)
 				    : -1;
 }
 
+/* One escape behind its backslash. */
+static bool
+read_escape(const char **at, struct buf *word)
+{
+	static const char letters[] = "abtnvfr", marks[] = "\\'\"";
+	const char *p = *at, *letter;
+
+	if (*p == 'x' && hex(p[1]) >= 0 && hex(p[2]) >= 0 && (p[1] | p[2]) != '0') {
+		buf_add_char(word, (char)(hex(p[1]) << 4 | hex(p[2])));
+		p += 2;
+	} else if (*p && strchr(marks, *p)) {
+		buf_add_char(word, *p);
+	} else if (*p && (letter = strchr(letters, *p))) {
+		buf_add_char(word, (char)(7 + (letter - letters)));
+	} else {
+		return false;
+	}
+	*at = p + 1;
+	return true;
+}
+
 /* What stands behind $': text with escapes, up to its quote. */
 static bool
 read_escaped(const char **at, struct buf *word)
 {
-	static const char letters[] = "abtnvfr";
-	const char *letter;
-	const char *p = *at;
-
-	for (; *p != '\''; p++) {
-		if (!*p)
-			return false;
-		if (*p != '\\') {
-			buf_add_char(word, *p);
-		} else if (*++p == 'x' && hex(p[1]) >= 0 && hex(p[2]) >= 0 &&
-		    (p[1] | p[2]) != '0') {
-			buf_add_char(word, (char)(hex(p[1]) << 4 | hex(p[2])));
-			p += 2;
-		} else if (*p == '\\' || *p == '\'' || *p == '"') {
-			buf_add_char(word, *p);
-		} else if (*p && (letter = strchr(letters, *p))) {
-			buf_add_char(word, (char)(7 + (letter - letters)));
+	while (**at && **at != '\'') {
+		if (**at != '\\') {
+			buf_add_char(word, *(*at)++);
 		} else {
-			return false;
+			(*at)++;
+			if (!read_escape(at, word))
+				return false;
 		}
 	}
-	*at = p + 1;
+	if (!**at)
+		return false;
+	(*at)++;
 	return true;
 }
 

@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LIMIT_MAX 1000
@@ -219,31 +218,30 @@ sender(const char *host)
 	return xstrdup("root");
 }
 
-/* `effectd pay1: 3 things to look at, 30 Nov 2026` */
+/* `effectd pay1: 3 things to look at, 30 Nov 2026`; owned. */
 static char *
-subject(const char *host, const struct page *page, int64_t date_s)
+subject(const char *host, const struct page *page, int64_t date_ms)
 {
-	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	time_t s = (time_t)date_s;
-	struct tm tm = {0};
+	struct buf out = {0};
 
-	gmtime_r(&s, &tm);
-	return xasprintf("effectd %s: %s, %d %.3s %04d", host, page->headline, tm.tm_mday,
-	    months + (ptrdiff_t)tm.tm_mon * 3, tm.tm_year + 1900);
+	buf_printf(&out, "effectd %s: %s, ", host, page->headline);
+	when_add_day(&out, date_ms);
+	buf_str(&out);
+	return out.data;
 }
 
 static void
 tell_mail(struct flag_set *set, const struct report_query *query, const struct page *page)
 {
 	struct buf text = {0}, html = {0}, out = {0};
-	int64_t now_s = when_now_ms() / 1000;
+	int64_t now_ms = when_now_ms();
 	char host[256] = "", *from, *about;
 
 	if (gethostname(host, sizeof host - 1) < 0 || !host[0])
 		strcpy(host, "localhost");
 	from =
 	    usage_given(set, "mail_from") ? xstrdup(usage_value(set, "mail_from")) : sender(host);
-	about = subject(host, page, query->to_ms >= 0 ? query->to_ms / 1000 : now_s);
+	about = subject(host, page, query->to_ms >= 0 ? query->to_ms : now_ms);
 	page_text(&text, page);
 	page_html(&html, page);
 	mail_add(&out,
@@ -251,7 +249,7 @@ tell_mail(struct flag_set *set, const struct report_query *query, const struct p
 		.from = from,
 		.subject = about,
 		.host = host,
-		.date_s = now_s,
+		.date_s = now_ms / 1000,
 		.text = &text,
 		.html = &html});
 	show_out(&out);

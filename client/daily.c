@@ -10,6 +10,7 @@
 #include "report_value.h"
 #include "text.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ take_window(struct daily *d, const struct report *report)
 {
 	int64_t us;
 
+	assert(report->from && report->to);
 	if (text_instant(report->from, strlen(report->from), false, &us))
 		d->query.from_ms = us / 1000;
 	if (text_instant(report->to, strlen(report->to), false, &us))
@@ -217,8 +219,8 @@ key_of(const struct daily *d, const struct report_finding *f)
 {
 	size_t which = report_of(f);
 	const struct report *report = which < DAILY_REPORTS ? &d->reports[which] : NULL;
-	bool found = false;
 	char *effect;
+	bool found;
 
 	for (size_t row = 0; report && f->effect && row < report->n_rows; row++) {
 		effect = report_text(report, row, "effect");
@@ -260,27 +262,33 @@ add_finding(
 	buf_free(&whose);
 }
 
+/* Those of one kind, which begin at `at`. */
+static void
+add_kind(const struct daily *d, struct page *page, size_t at, size_t n_alike)
+{
+	const struct report_finding *first = d->findings.items[at];
+
+	for (size_t i = 0; i < n_alike && i < ALIKE_MAX; i++)
+		add_finding(d, page, d->findings.items[at + i], i == 0 ? n_alike : 0);
+	if (n_alike > ALIKE_MAX)
+		page_line(page, PAGE_MUTED, "and %zu more of this kind: effectctl report %s",
+		    n_alike - ALIKE_MAX,
+		    report_of(first) < DAILY_REPORTS ? first->report : "daily");
+}
+
 static void
 add_findings(const struct daily *d, struct page *page)
 {
-	size_t alike, shown, n_advice = d->findings.n - d->findings.n_warnings;
+	size_t n_alike, n_advice = d->findings.n - d->findings.n_warnings;
 	struct buf count = {0};
 
 	if (d->findings.n == 0)
 		return;
 	finding_count(&count, d->findings.n_warnings, n_advice);
 	page_section(page, PAGE_PLAIN, "What to look at", buf_str(&count));
-	for (size_t i = 0; i < d->findings.n; i += alike) {
-		alike = finding_alike(&d->findings, i);
-		shown = alike < ALIKE_MAX ? alike : ALIKE_MAX;
-		for (size_t j = 0; j < shown; j++)
-			add_finding(d, page, d->findings.items[i + j], j == 0 ? alike : 0);
-		if (alike > shown)
-			page_line(page, PAGE_MUTED,
-			    "and %zu more of this kind: effectctl report %s", alike - shown,
-			    report_of(d->findings.items[i]) < DAILY_REPORTS
-				? d->findings.items[i]->report
-				: "daily");
+	for (size_t i = 0; i < d->findings.n; i += n_alike) {
+		n_alike = finding_alike(&d->findings, i);
+		add_kind(d, page, i, n_alike);
 	}
 	buf_free(&count);
 }

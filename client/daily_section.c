@@ -6,6 +6,8 @@
 
 #include "alloc.h"
 #include "report_value.h"
+#include "text.h"
+#include "when.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -103,20 +105,12 @@ daily_section_title(size_t which)
 void
 daily_section_instant(struct buf *out, const char *instant)
 {
-	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	struct buf text = {0};
-	unsigned month = 0;
+	int64_t us;
 
-	report_value_at(&text, instant);
-	/* 2026-11-30 08:15:02Z */
-	if (text.len == 20 && text.data[19] == 'Z')
-		month = (unsigned)(text.data[5] - '0') * 10 + (unsigned)(text.data[6] - '0');
-	if (month >= 1 && month <= 12)
-		buf_printf(out, "%d %.3s %.4s %.5s", atoi(text.data + 8), months + (month - 1) * 3,
-		    text.data, text.data + 11);
+	if (text_instant(instant, strlen(instant), false, &us))
+		when_add_minute(out, us / 1000);
 	else
-		buf_add(out, text.data, text.len);
-	buf_free(&text);
+		buf_add_str(out, instant);
 }
 
 char *

@@ -125,10 +125,10 @@ add_finding(struct buf *out, const struct page_block *b)
 		add_wrapped(out, 0, 2, b->more);
 	}
 	buf_add_str(out, b->tone == PAGE_ADVICE ? "- " : "! ");
-	if (owned)
+	if (owned) {
 		add_whose(out, b);
-	if (owned)
 		add_blanks(out, 2);
+	}
 	add_wrapped(out, 2, 2, b->text ? b->text : "");
 	if (b->command) {
 		add_blanks(out, 4);
@@ -223,20 +223,25 @@ squeeze(struct grid *grid)
 }
 
 static void
+add_column(struct grid *grid, size_t column, bool under)
+{
+	const struct page_column *head = &grid->block->columns[column];
+
+	grid->columns[grid->n].name = under ? head->under : head->name;
+	grid->columns[grid->n].column = column;
+	grid->columns[grid->n].under = under;
+	grid->columns[grid->n].right = head->right;
+	grid->columns[grid->n].width = widest(grid, grid->n);
+	grid->n++;
+}
+
+static void
 plan(struct grid *grid)
 {
-	const struct page_block *b = grid->block;
-
-	for (size_t i = 0; i < b->n_columns; i++) {
-		for (int under = 0; under <= (b->columns[i].under != NULL); under++) {
-			grid->columns[grid->n].name =
-			    under ? b->columns[i].under : b->columns[i].name;
-			grid->columns[grid->n].column = i;
-			grid->columns[grid->n].under = under;
-			grid->columns[grid->n].right = b->columns[i].right;
-			grid->columns[grid->n].width = widest(grid, grid->n);
-			grid->n++;
-		}
+	for (size_t i = 0; i < grid->block->n_columns; i++) {
+		add_column(grid, i, false);
+		if (grid->block->columns[i].under)
+			add_column(grid, i, true);
 	}
 	squeeze(grid);
 }

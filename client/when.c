@@ -71,6 +71,34 @@ when_read(const char *text, int64_t now_ms, int64_t *ret_ms)
 	return true;
 }
 
+/* Month names by hand: strftime() follows the locale. */
+static struct tm
+add_date(struct buf *out, int64_t ms)
+{
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	time_t s = (time_t)(ms / MS_OF_S);
+	struct tm tm = {.tm_mday = 1, .tm_year = 70};
+
+	gmtime_r(&s, &tm);
+	buf_printf(
+	    out, "%d %.3s %d", tm.tm_mday, months + (ptrdiff_t)tm.tm_mon * 3, tm.tm_year + 1900);
+	return tm;
+}
+
+void
+when_add_day(struct buf *out, int64_t ms)
+{
+	add_date(out, ms);
+}
+
+void
+when_add_minute(struct buf *out, int64_t ms)
+{
+	struct tm tm = add_date(out, ms);
+
+	buf_printf(out, " %02d:%02d", tm.tm_hour, tm.tm_min);
+}
+
 int64_t
 when_now_ms(void)
 {

@@ -1,8 +1,10 @@
 /*
- * Instants as people type them on a command line. Pure, but for the time zone of the environment.
+ * Instants as people type and read them. Pure, but for the time zone of the environment.
  */
 #ifndef EFFECTD_WHEN_H
 #define EFFECTD_WHEN_H
+
+#include "buf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +19,9 @@
  * is before 1970.
  */
 bool when_read(const char *text, int64_t now_ms, int64_t *ret_ms);
+/* Appends `30 Nov 2026`, or with the time behind it, `30 Nov 2026 08:00`, in UTC. */
+void when_add_day(struct buf *out, int64_t ms);
+void when_add_minute(struct buf *out, int64_t ms);
 /* The clock of the host. */
 int64_t when_now_ms(void);
 
