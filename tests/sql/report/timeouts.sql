@@ -20,8 +20,8 @@ select effect_test.stat('2030-01-01 10:00+00', 'default', 'hasty', '{"completed"
   effect_test.stat('2030-01-01 10:00+00', 'default', 'hasty', '{"gave_up": 40}', 5000) \gset
 -- errors: as many were given up, but for lost connections, at any time
 select effect_test.stat('2030-01-01 10:00+00', 'default', 'errors', '{"completed": 960}', 2000),
-  effect_test.stat('2030-01-01 10:00+00', 'default', 'errors', '{"gave_up": 20}', 30),
-  effect_test.stat('2030-01-01 10:00+00', 'default', 'errors', '{"gave_up": 20}', 3000) \gset
+  effect_test.stat('2030-01-01 10:00+00', 'default', 'errors', '{"gave_up": 10}', 30),
+  effect_test.stat('2030-01-01 10:00+00', 'default', 'errors', '{"gave_up": 30}', 5000) \gset
 -- lost: 3 in 100 answers never came, and 99 in 100 of the others within a second: patience would not help
 select effect_test.stat('2030-01-01 10:00+00', 'default', 'lost', '{"completed": 970}', 800),
   effect_test.stat('2030-01-01 10:00+00', 'default', 'lost', '{"gave_up": 30}', 20000) \gset
