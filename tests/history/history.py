@@ -21,6 +21,7 @@ DAYS = 30
 PLACES = 40  # of a histogram, as the daemon counts
 
 FORMER = '''
+update effect.schema_version set installed_at = :'end'::timestamptz - interval '31 days';
 update effect.tool set registered_at = :'end'::timestamptz - interval '20 days';
 insert into effect.tool (version, registered_at, lease_ms, hold_max_ms, settle_ms, probe_timeout_ms, escalate_after_ms,
   keep_result_ms, keep_key_ms, business_window_ms, result_max, retry_window_ms, max_attempts, absent_needed, turn_budget, turn_asks,
@@ -89,3 +90,30 @@ def build(cluster, n=50000, seed=1, only=None):
     found = [{**{k: v for k, v in f.items() if k != 'key'}, 'plant': p.name,
               **({'effect': ids[(p.tool['namespace'], p.tool['name'], f['key'])]} if f.get('key') else {})} for p in planted for f in p.finds]
     return {'seed': seed, 'effects': n, 'from': start.strftime('%Y-%m-%dT%H:%M:%SZ'), 'to': end, 'planted': found}
+
+
+EXPORT = """select row_number() over (order by l.claimed_at) as n, l.id::text as key, coalesce(l.kept::json ->> '/order_id', '') as "order",
+  coalesce(l.kept::json ->> '/line', '') as line, coalesce(l.kept::json ->> '/amount', '1.00') as amount,
+  to_char(l.claimed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created
+from effect.ledger l join effect.tool t on t.version = l.policy
+where t.namespace = 'payments' and t.name = 'refund_order' and l.state = 'done' and l.outcome = 'succeeded'"""
+
+
+def export(cluster, source):
+    """What the provider of refund_order has in its books, but for what is planted in it: (rows, {class of reconcile: [references]})."""
+    rows = [{'id': f're_{row.pop("n")}', **row} for row in cluster.rows(EXPORT)]
+    chosen = iter(source.sample(rows[len(rows) // 10:-len(rows) // 10], 14))
+    planted = {name: [next(chosen) for _ in range(n)] for name, n in
+               (('missing_at_provider', 4), ('differs', 4), ('doubled', 3), ('bypassed', 3))}
+    found = {name: [row['key' if name == 'missing_at_provider' else 'id'] for row in some] for name, some in planted.items()}
+    gone = {row['id'] for row in planted['missing_at_provider']}
+    rows = [row for row in rows if row['id'] not in gone]
+    for row in planted['differs']:
+        row['amount'] = '0' + row['amount'] + '7'
+    for n, row in enumerate(planted['doubled']):
+        rows.append({**row, 'id': f're_again_{n}'})
+        found['doubled'].append(f're_again_{n}')
+    for n, row in enumerate(planted['bypassed']):  # what it has is nobody's; the effect beside it is fine
+        rows.append({**row, 'id': f're_nobody_{n}', 'key': '' if n else f'{row["key"][:-1]}x', 'order': f'nobody {n}'})
+        found['bypassed'][n] = f're_nobody_{n}'
+    return rows, {'rows': len(rows), **{name: sorted(what) for name, what in found.items()}}

@@ -67,6 +67,13 @@ from (
 ) as c join habit h on h.n = c.tool
 group by 1, 2, 3, 4;
 
+-- Two daemons that counted it, each started anew every ten days, and stopped in order.
+insert into effect.daemon (boot, instance, started_at, seen_at, ended_at, flush_no, host, version, policies)
+select md5(:seed || 'boot' || d || '/' || b)::uuid, md5(:seed || 'instance' || d)::uuid, at, at + interval '10 days', at + interval '10 days', 86400,
+  'host-' || d, '0.1.0', (select array_agg(t.version) from effect.tool t)
+from generate_series(1, 2) d, generate_series(0, 2) b
+  cross join lateral (select :'end'::timestamptz - interval '10 days' * (3 - b) as at) t;
+
 -- ids in the order of time, and what stands on them
 create temp table ordered as
 select row_number() over (order by e.at, e.id) + 0 as new_id, e.* from effect.event e;

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """A seeded history of 30 days, in which faults are planted (tests/history): each is found by the report that must find it, what only
 resembles one is left alone, and nothing else is found; also by effectctl, and all of it in `daily`."""
+import csv
 import json
 import os
 import random
@@ -61,6 +62,7 @@ def all_reports(cluster, made, window):
         ok(all(f['text'] and f['level'] in ('warning', 'advice') for f in answer['findings']), 'each in a sentence, with its level')
         ok(answer['n'] > 0, 'and it has rows')
     daily = report(cluster, 'daily', window)
+    is_(daily['counts'], {'exact': True, 'missing': []}, 'its counts are exact: no daemon was killed')
     same(told(daily['findings']), planted_of(made), 'daily has all of them')
     counts = {row[0]: row[2] + row[3] for row in daily['rows']}
     is_(counts, {name: len(planted_of(made, name)) for name in REPORTS}, 'and counts them')
@@ -89,6 +91,29 @@ def by_effectctl(cluster, made, window):
             is_(out.returncode, int(any(f['level'] == 'warning' for f in found)), 'and exits 1 if it is more than advice')
         quiet = daemon.ctl('report', 'timeouts', '--from', window[0], '--to', window[1], '--tool', 'refund_order', '--namespace', 'payments')
         is_(quiet.returncode, 0, 'of a tool that is well it exits 0')
+        reconciled(cluster, daemon)
+
+
+def reconciled(cluster, daemon):
+    """The provider's own books of one tool against the ledger, in both forms."""
+    rows, planted = history.export(cluster, random)
+    path = os.path.join(folder(), 'export')
+    for form in ('csv', 'jsonl'):
+        with open(path, 'w', encoding='utf-8', newline='') as out:
+            if form == 'csv':
+                writer = csv.DictWriter(out, rows[0])
+                writer.writeheader()
+                writer.writerows(rows)
+            else:
+                out.writelines(json.dumps(row) + '\n' for row in rows)
+        told_ = daemon.ctl('reconcile', '--tool', 'refund_order', '--namespace', 'payments', '--from', path, '--json', '--quiet', '--column', 'provider_key=key',
+                           '--column', 'reference=id', '--column', 'time=created', '--column', 'amount=amount', '--compare', '/amount=amount')
+        answer = json.loads(told_.stdout)
+        serious = {name: sorted(f['effect'] if name == 'missing_at_provider' else f['reference'] for f in answer['findings'] if f['class'] == name)
+                   for name in planted if name != 'rows'}
+        is_({'rows': answer['rows'], **serious}, planted, f'reconcile, {form}: each row that was planted is found under its class')
+        is_({f['class'] for f in answer['findings']} - set(planted), set(), 'and no other class of findings')
+        is_((told_.returncode, answer['classes']['matched']), (1, len(rows) - sum(map(len, serious.values())) + 4), 'all others match')
 
 
 def an_old_transaction(cluster, window):
