@@ -1,7 +1,8 @@
 -- effect.retain: one bounded batch of ageing. Results past keep_result are dropped, keys past keep_key are forgotten. Only
 -- settled rows age; open ones are not even looked at. What must stay known of a forgotten row (its last token, where it
 -- was released or had more than one attempt) goes to event first, and with it whose it was. Turns that nobody has begun in
--- for 30 days go, too, and so does what was remembered of effects that were forgotten long ago.
+-- for 30 days go, too, and so does what was remembered of effects that were forgotten long ago
+-- (deleted counts that with the keys: who finds a step full takes the next).
 create or replace function effect.retain(p_rows_max integer, out dropped integer, out deleted integer)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -12,6 +13,7 @@ declare
   v_now timestamptz;
   v_due uuid[];
   v_turns uuid[];
+  v_past integer;
 begin
   perform effect.enter(1, 1);
   v_now := effect.now();
@@ -50,5 +52,7 @@ begin
   delete from effect.past p
   where p.ctid = any (array(select d.ctid from effect.past d where d.due_at <= v_now order by d.due_at limit p_rows_max
     for update skip locked));
+  get diagnostics v_past = row_count;
+  deleted := deleted + v_past;
 end
 $$;

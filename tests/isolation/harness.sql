@@ -257,7 +257,7 @@ declare
 begin
   perform setval('iso.clock', 0);
   perform iso.policy();
-  truncate effect.ledger, effect.event, effect.turn, iso.told;
+  truncate effect.ledger, effect.event, effect.turn, effect.past, iso.told;
   foreach v_message in array p_messages loop
     execute 'select iso.' || v_message;
   end loop;

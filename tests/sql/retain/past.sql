@@ -83,8 +83,8 @@ select effect_test.advance('61 s') \gset
 select effect.retain(1000), effect.retain(1000) \gset
 select is((select count(*) from effect.past), 90::bigint, 'ninety are remembered');
 select effect_test.advance('31 d') \gset
-select effect.retain(40) \gset
-select is((select count(*) from effect.past), 50::bigint, 'a step forgets no more than it is told');
+select is((select deleted from effect.retain(40)), 40, 'a step forgets no more than it is told, and says so');
+select is((select count(*) from effect.past), 50::bigint, 'the rest is there');
 select effect.retain(40), effect.retain(40) \gset
 select is((select count(*) from effect.past), 0::bigint, 'and more steps forget all');
 select * from finish();
