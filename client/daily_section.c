@@ -33,6 +33,7 @@ struct view {
 	size_t n_columns;
 };
 
+#define CHANGE_OF_MIN 20 /* of fewer, a change says nothing, as no rate does */
 #define ITEMS_MAX 5
 #define ROWS_MAX 12
 #define TOOLS_MAX 40
@@ -82,14 +83,15 @@ static const struct view views[DAILY_REPORTS] = {
 	"{reason}",
 	NULL, 0},
     {"Done twice", "no business duplicate", "key",
-	"claimed {claimed_at}|{gap_ms} after {twin_key}|{how}|owner {owner}|deliberate: {again}",
+	"claimed {claimed_at}|{gap_ms} after its twin|twin {twin_key}|{how}|owner "
+	"{owner}|deliberate: {again}",
 	NULL, 0},
     {"Incidents", "nothing contradicts the books", "key",
 	"{kind} of attempt {attempt}, {noted_at}|by {by}|now {state}|{reason}", NULL, 0},
     {"Memory", "no repeat was caught, nothing is kept", NULL, NULL, retention, COUNT(retention)},
     {"Times", "no call was completed", NULL, NULL, timeouts, COUNT(timeouts)},
     {"Mismatches", "no key came with other arguments", NULL,
-	"{n} calls of {effects} effects differ in {fields}|last {last_at}|such as {key}", NULL, 0},
+	"{n} calls of {effects} effects|differ in {fields}|last {last_at}|such as {key}", NULL, 0},
     {"Churn", "no run used many keys for one thing", NULL,
 	"{n_keys} keys for {business}|{granted} granted|run {run}|last {last_at}", NULL, 0},
     {"Budgets", "no budget was asked for", NULL, NULL, budgets, COUNT(budgets)},
@@ -118,7 +120,7 @@ daily_section_change(double now, double before)
 {
 	double percent;
 
-	if (before <= 0)
+	if (before < CHANGE_OF_MIN)
 		return NULL;
 	percent = (now - before) / before * 100;
 	if (percent >= 1000)
@@ -323,7 +325,7 @@ fill_summary(struct page_cell *cells, const struct report *report, size_t row,
 	if (find_before(before, report, row, &row_before)) {
 		(void)!report_number(before, row_before, "calls", &calls_before);
 		cells[1].under = daily_section_change(calls, calls_before);
-	} else if (before) {
+	} else if (before && before->n == (int64_t)before->n_rows) {
 		cells[1].under = xstrdup("new");
 	}
 	cells[2].text = value(report, row, "dedup_rate");

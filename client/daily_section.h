@@ -19,7 +19,7 @@ const char *daily_section_title(size_t which);
  * most rows_max rows of it are shown; 0: as many as are read on a page. */
 void daily_section(struct page *page, size_t which, const struct report *report,
     const struct report *before, size_t rows_max);
-/* 0.31 as `+31 %`, against `before`; NULL where it says nothing. Owned. */
+/* `+31 %`, against `before`; NULL where that was of fewer than 20, and says nothing. Owned. */
 char *daily_section_change(double now, double before);
 /* `29 Nov 2026 08:00` of an instant of the wire; as it is where it is none. */
 void daily_section_instant(struct buf *out, const char *instant);

@@ -124,6 +124,8 @@ def windows():
     is_(peer.requests()[0]['params']['from'], '2026-11-01T00:00:00.000Z', 'and of the window')
     before, now = busy_day()['summary'], busy_day()
     before['rows'] = [[cell // 2 if before['columns'][i] == 'calls' else cell for i, cell in enumerate(row)] for row in before['rows'][:3]]
+    before['n'] = 3
+    before['rows'][2][2] = 19
     seen = []
 
     def by_turn(request):
@@ -132,6 +134,7 @@ def windows():
     out = text_of(Peer(by_turn))
     like(out.stdout, r'\nrefund_order +41,295 +\+100 % ', 'a tool is compared with its day before')
     like(out.stdout, r'\npayments charge\S* +80 +new ', 'one that was not called then is new')
+    like(out.stdout, r'\ndeploy_service +645 +6\.4 %', 'one that was called less than 20 times then has no change')
 
 
 def failures():
