@@ -39,10 +39,12 @@ begin
   ), looked as (
     select j.*, t.turn_budget, t.turn_asks, t.max_attempts, effect.findings(
       effect.finding(j.spent > 0, 'budget_spent', 'warning',
-        format('%s begins were refused in %s of %s turns, as their budgets were used up', j.refused, j.spent, j.turns),
-        'effectctl report churn' || effect.tool_flags(j.namespace, j.tool)),
+        format('%s in %s of %s turns, as the budget was used up', case j.refused when 1 then '1 begin was refused'
+          else j.refused || ' begins were refused' end, j.spent, j.turns),
+        'effectctl list' || effect.tool_flags(j.namespace, j.tool)),
       effect.finding(j.attempts_spent > 0, 'attempts_spent', 'warning',
-        format('%s effects were given back and have no attempt left: they are not run again by themselves', j.attempts_spent),
+        case j.attempts_spent when 1 then '1 effect was given back and has no attempt left: it is not run again by itself'
+          else format('%s effects were given back and have no attempt left: they are not run again by themselves', j.attempts_spent) end,
         'effectctl explain ' || j.effect)) as look
     from joined j
       left join lateral effect.tool_now(j.namespace, j.tool) t on true

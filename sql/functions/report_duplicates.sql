@@ -99,12 +99,14 @@ begin
           'the same key ran again %s after it was done, when it was forgotten: both may have landed', effect.span(m.gap))
         else format('another effect of its business key %s%s: both may have landed',
           case m.gap when 0 then 'was open when it was claimed' else format('was done %s before', effect.span(m.gap)) end,
-          case m.how when 'business_expired' then ' and was forgotten' else '' end) end,
-      'effectctl explain ' || m.id)),
+          case m.how when 'business_expired' then ' and was forgotten' else '' end) end
+        || case when l.id is null then '; it is forgotten by now, and its effect id is what the provider knows it by' else '' end,
+      'effectctl explain ' || coalesce(l.id, w.id))),
     m.of
   from meant m
     join (select distinct on (o.same) o.* from tool o) t on t.same = m.same
     left join effect.ledger l on l.id = m.id and l.claimed_at = m.claimed_at
+    left join effect.ledger w on w.id = m.twin and w.claimed_at = m.twin_claimed_at
   order by m.again is not null, m.claimed_at desc, m.id;
 end
 $$;

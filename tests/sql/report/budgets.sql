@@ -18,7 +18,7 @@ select is(pg_temp.call('d', '1') || ' ' || pg_temp.call('e', '1'), 'exhausted ex
 select is(pg_temp.row(), '{"tool": "few", "turns": 2, "turns_spent": 1, "grants_max": 2, "asks_max": 5, "turn_budget": 2, "turn_asks": 9, "refused": 2, "turn": "1", "attempts_spent": 0}',
   'are refused, and told: which turn it was');
 select is((pg_temp.report() #> '{findings,0}') - 'report' - 'namespace' - 'tool', '{"code": "budget_spent", "level": "warning",
-  "text": "2 begins were refused in 1 of 2 turns, as their budgets were used up", "next": "effectctl report churn --namespace default --tool few"}', 'in words, and what to type');
+  "text": "2 begins were refused in 1 of 2 turns, as the budget was used up", "next": "effectctl list --namespace default --tool few"}', 'in words, and what to type');
 select effect_test.tool('few', '{"turn_budget": 5}') \gset
 update effect.tool set registered_at = registered_at + interval '1 s' where version = (select version from effect_test.tool where name = 'few' and namespace = 'default');
 select is(effect_test.only(pg_temp.row(), 'turn_budget', 'turn_asks'), '{"turn_budget": 5}', 'the policy that was told last');
@@ -34,7 +34,7 @@ select is(effect_test.cells(pg_temp.report('{"tool": "once"}'), 'attempts_spent'
   'an effect that was given back and has no attempt left');
 select is(effect_test.cells(pg_temp.report('{"tool": "probed"}'), 'attempts_spent'), '[]', 'not one that has');
 select is((pg_temp.report('{"tool": "once"}') #> '{findings,0}') - 'report' - 'namespace' - 'tool' - 'effect', jsonb_build_object('code', 'attempts_spent', 'level', 'warning',
-  'text', '1 effects were given back and have no attempt left: they are not run again by themselves', 'next', 'effectctl explain ' || effect.id('default', 'once', 'x')), 'in words');
+  'text', '1 effect was given back and has no attempt left: it is not run again by itself', 'next', 'effectctl explain ' || effect.id('default', 'once', 'x')), 'in words');
 select effect_test.resolve('{"key": "x", "tool": "once", "verdict": "absent"}') \gset
 select is(effect_test.cells(pg_temp.report('{"tool": "once"}'), 'attempts_spent'), '[]', 'nor one that was granted one more');
 -- whose

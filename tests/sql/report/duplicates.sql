@@ -81,6 +81,8 @@ select effect.retain(100), effect.retain(100) \gset
 select is(effect_test.cells(effect_test.told('duplicates'), 'twin', 'how', 'outcome'), jsonb_build_array(jsonb_build_array(effect.id('default', 'pay', 'b'), 'business', 'succeeded')),
   'two that are both forgotten now, and were not when the second was claimed');
 select is(pg_temp.found(), 'pay duplicate', 'are found');
+select is(effect_test.told('duplicates') #> '{findings,0}' -> 'next', null, 'with no story to read');
+select ok(effect_test.told('duplicates') #>> '{findings,0,text}' ~ 'it is forgotten by now, and its effect id is what the provider knows it by', 'but what to look for');
 -- the same key again
 select pg_temp.nothing() \gset
 select effect_test.tool('short', '{"keep_key": "60s", "keep_result": "0s"}') \gset
