@@ -10,6 +10,7 @@ import os
 import random
 import subprocess
 import threading
+import time
 import urllib.parse
 
 from harness import *
@@ -255,13 +256,18 @@ def reconciled(daemon, where):
     """An export of the provider's, with a column that nobody asked about."""
     path = os.path.join(where, 'export.csv')
     with open(path, 'w', encoding='ascii') as out:
-        out.write('id,order,card\n')
+        out.write('id,order,created,card\n')
         for n in range(5):
-            out.write(f'00000000-0000-8000-8000-00000000000{n},{n},{canary("export")}\n')
-        out.write(f'no-id,"unbalanced,{canary("export")}\n')
-    for flags in (('--provider-key', 'id'), ('--provider-key', 'id', '--open')):
-        out = daemon.ctl('reconcile', '--tool', 'bank', '--from', path, *flags)
-        saw('effectctl reconcile', out.stdout + out.stderr)
+            out.write(f'00000000-0000-8000-8000-00000000000{n},{n},{time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())},{canary("export")}\n')
+    columns = ('--column', 'provider_key=id', '--column', 'time=created')
+    for flags in ((), ('--open',), ('--csv', '--all'), ('--json',)):
+        out = daemon.ctl('reconcile', '--tool', 'bank', '--from', path, *columns, *flags)
+        saw('effectctl reconcile ' + ' '.join(flags), out.stdout + out.stderr)
+        is_(out.returncode, 1, 'the export is read, and nothing of it is in the ledger')
+    with open(path, 'a', encoding='ascii') as out:
+        out.write(f'no-id,1,"unbalanced,{canary("export")}\n')
+    out = daemon.ctl('reconcile', '--tool', 'bank', '--from', path, *columns)
+    saw('effectctl reconcile, of what is broken', out.stdout + out.stderr)
 
 
 def left(cluster, daemon, where):

@@ -2,8 +2,10 @@
 """Keys, owners, runs, reasons and tools that would take over a terminal (escapes, carriage returns, backspaces, C1 controls, bidi
 overrides, combining and wide characters), through every verb that prints: on a small terminal (screen.py) nothing of them moves the
 cursor, and nothing makes a line of its own; what is not UTF-8 is refused at the door."""
+import csv
 import json
 import os
+import re
 import subprocess
 
 from harness import *
@@ -112,14 +114,15 @@ def tables(daemon, effects):
 
 
 def json_on_a_terminal(daemon, effects):
-    for words in (['get', effects[0]], ['list'], ['list', '--incidents'], ['tools', 'list'], ['report', 'summary']):
+    for words in (['get', effects[0]], ['list'], ['list', '--incidents'], ['tools', 'list'], ['report', 'incidents'], ['report', 'daily']):
         data, _ = on_terminal([program('effectctl'), '-s', daemon.socket, '--json', *words])
         seen(data.decode().rstrip('\n') + '\n', f'--json {words[0]} on a terminal')
         ok(json.loads(data), 'and still JSON')
 
 
-REPORTS = ('summary', 'retention', 'timeouts', 'capacity', 'daily')
-HOSTILE_ROWS = ()
+REPORTS = ('summary', 'stuck', 'escalated', 'duplicates', 'incidents', 'retention', 'timeouts', 'mismatches', 'churn', 'budgets', 'capacity',
+           'daily')
+HOSTILE_ROWS = ('stuck', 'escalated', 'duplicates', 'incidents', 'mismatches', 'churn', 'budgets')
 
 
 def reports(daemon):
@@ -132,6 +135,61 @@ def reports(daemon):
             csv = look(daemon, ['report', name, '--csv'])
             ok(not any(cell.lstrip('"').startswith(('=', '+', '@')) for line in csv.lines for cell in line.split(',')),
                f'report {name} as CSV: no cell is a formula')
+
+
+def pages(daemon):
+    """The daily page: its text, its HTML, and the mail that it is sent in."""
+    look(daemon, ['report', 'daily'], columns=60)
+    page = daemon.ctl('report', 'daily', '--html').stdout
+    seen(page, 'the daily page as HTML')
+    ok('<script>alert' not in page and '<img' not in page and '&lt;script&gt;' in page, 'no name becomes a tag of it')
+    ok(not any(char in page for char in UNSEEN), 'and none turns its text around', [hex(ord(c)) for c in page if c in UNSEEN])
+    mail = daemon.ctl('report', 'daily', '--mail', 'ops@example.org').stdout
+    seen(mail, 'the mail')
+    headers = mail.split('\n\n')[0]
+    ok(headers.isascii() and 'script' not in headers and len([line for line in headers.split('\n') if line.startswith('To:')]) == 1,
+       'whose headers are our own', headers)
+
+
+def reconcile(daemon):
+    """What a provider's export holds is a stranger's, too."""
+    path = os.path.join(folder(), 'export')
+    fields = ['id', 'key', 'created', 'ref' + BIDI]
+    with open(path, 'w', encoding='utf-8', newline='') as out:
+        writer = csv.writer(out)
+        writer.writerow(fields)
+        for n, text in enumerate((ANYTHING, FORMULA, HTML, LONG, C1)):
+            writer.writerow([text, text, f'2026-01-0{n + 1}T00:00:00Z', text])
+    for more in ((), ('--csv',), ('--json',), ('--column', 'nobody' + BIDI + '=' + ANYTHING.replace('=', ''))):
+        look_at(daemon, ['reconcile', '--tool', 'plain', '--from', path, '--column', 'provider_key=key', '--column', 'time=created', '--column',
+                         f'reference={fields[3]}', *more])
+    with open(path, 'wb') as out:
+        out.write(b'id,created,key\nx,\xff\x1b[2J,y\n"' + ANYTHING.encode() + b'\n')
+    look_at(daemon, ['reconcile', '--tool', 'plain', '--from', path, '--column', 'provider_key=key', '--column', 'time=created'])
+
+
+def look_at(daemon, words):
+    """On a terminal and off it, whatever its exit code."""
+    what = ' '.join(words[:1] + words[8:])[:60].encode('ascii', 'backslashreplace').decode()
+    data, _ = on_terminal([program('effectctl'), '-s', daemon.socket, *words, '--quiet'])
+    seen(data, f'{what}: on a terminal')
+    drawn, _ = on_terminal([program('effectctl'), '-s', daemon.socket, *words])
+    own = rb'(\r(?:reading|comparing)[ -~]*)+(\r *\r)?'  # a line that is drawn over itself, and taken away
+    seen(re.sub(own, b'', drawn), f'{what}: with its progress')
+    ok(len(data) > 10, f'{what}: it does print')
+    out = subprocess.run([program('effectctl'), '-s', daemon.socket, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    seen(out.stderr, f'{what}: what stands on stderr')
+    if '--json' not in words:
+        seen(out.stdout, f'{what}: into a pipe')
+
+
+def watch(daemon):
+    """The one screen that is drawn again: its own sequences, and nothing else."""
+    data, _ = on_terminal([program('effectctl'), '-s', daemon.socket, 'watch', '--interval', '200ms', '--count', '3'])
+    seen(data, 'watch', WATCH)
+    ok(len(data) > 100, 'it does print', data[:200])
+    out = daemon.ctl('watch', '--interval', '200ms', '--count', '2')
+    seen(out.stdout + out.stderr, 'watch into a pipe')
 
 
 def lint(daemon):
@@ -158,6 +216,9 @@ with Cluster() as the_cluster, Daemon(the_cluster, config='sweep_interval = "50m
         tables(the_daemon, the_effects)
         json_on_a_terminal(the_daemon, the_effects)
         reports(the_daemon)
+        pages(the_daemon)
+        reconcile(the_daemon)
+        watch(the_daemon)
         lint(the_daemon)
     with open(the_daemon.log_path, 'rb') as the_log:
         moved = [what for _, _, what in Screen().feed(the_log.read()).moved if what not in UNSEEN]

@@ -54,7 +54,8 @@ class Screen:
                     self.lines = ['']
                 at = match.end()
                 continue
-            self._one(text[at])
+            if not (self.known and text.startswith('\r\n', at)):  # whoever draws a screen has taken the line ends upon itself
+                self._one(text[at])
             at += 1
         return self
 
