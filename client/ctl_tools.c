@@ -124,6 +124,27 @@ list_tools(const struct ask_answer *a)
 	buf_free(&findings);
 }
 
+/* For scripts and shells, escaped as everywhere; one of several namespaces as often. */
+static void
+list_names(const struct ask_answer *a)
+{
+	uint32_t list = json_member(&a->doc, a->result, "tools");
+	uint32_t tool = list && a->doc.nodes[list].n_children ? list + 1 : 0;
+	struct buf out = {0};
+	char *name;
+
+	for (; tool; tool = a->doc.nodes[tool].next) {
+		name = ask_text(a, tool, "name");
+		if (name) {
+			show_text(&out, name, strlen(name));
+			buf_add_char(&out, '\n');
+		}
+		free(name);
+	}
+	show_out(&out);
+	buf_free(&out);
+}
+
 static int
 tools_list(struct ctl *ctl)
 {
@@ -135,6 +156,7 @@ tools_list(struct ctl *ctl)
 	size_t len;
 	int code, err;
 
+	flag_add(&set, "names", 0, NULL, "the names alone, one a line");
 	usage_add_deadline(&set);
 	if ((code = usage_read(ctl, &set, "", 0, 0)) != USAGE_GO_ON)
 		return code;
@@ -146,6 +168,8 @@ tools_list(struct ctl *ctl)
 		raw = ask_raw(&answer, answer.result, &len);
 		if (ctl->json)
 			show_schema("tools-list", raw, len);
+		else if (usage_given(&set, "names"))
+			list_names(&answer);
 		else
 			list_tools(&answer);
 	}

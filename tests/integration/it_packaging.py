@@ -79,7 +79,7 @@ def install_puts_all_in_place():
                 '/lib/systemd/system/effectd.socket', '/lib/systemd/system/effectd-report.service',
                 '/lib/systemd/system/effectd-report.timer', '/lib/sysusers.d/effectd.conf', '/lib/tmpfiles.d/effectd.conf',
                 '/effectd/effectd.conf', '/man8/effectd.8', '/man5/effectd.conf.5', '/man5/effectd-tools.5',
-                '/man1/effectctl.1', '/share/effectd/effectd.rules.yml', '/share/effectd/effectd.json'):
+                '/man1/effectctl.1', '/bash-completion/completions/effectctl.bash', '/share/effectd/effectd.rules.yml', '/share/effectd/effectd.json'):
         ok(any(name.endswith(end) for name in found), f'installs {end}', sorted(found))
     unit = next(name for name in found if name.endswith('effectd.service'))
     daemon = next((name for name in found if name.endswith('/sbin/effectd')), '?')
