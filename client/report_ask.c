@@ -5,11 +5,15 @@
 #include "report_ask.h"
 
 #include "alloc.h"
+#include "conn.h"
 #include "show.h"
-#include "when.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define QUEUED_TRIES 4
+#define QUEUED_MS_MAX 10000
 
 static void
 add_text(struct buf *out, const char *name, const char *value)
@@ -87,6 +91,19 @@ unanswered(const struct ctl *ctl, int err, char *why, char **ret_why)
 	return err == ERR_UNAVAILABLE ? CTL_UNAVAILABLE : CTL_BUG;
 }
 
+/* Was it only that another report was under way? Then *ret_ms is when to ask again. One that took
+ * its whole time would take it again. */
+static bool
+is_queued(const struct ask_answer *answer, int64_t took_ms, int64_t *ret_ms)
+{
+	uint32_t data = answer->error ? json_member(&answer->doc, answer->error, "data") : 0;
+	int64_t code;
+
+	return data && took_ms < QUEUED_MS_MAX && ask_int(answer, answer->error, "code", &code) &&
+	    code == err_code(ERR_OVERLOADED) && ask_int(answer, data, "retry_after_ms", ret_ms) &&
+	    *ret_ms >= 0 && *ret_ms <= QUEUED_MS_MAX;
+}
+
 int
 report_ask(
     const struct ctl *ctl, const struct report_query *query, struct report *ret, char **ret_why)
@@ -95,6 +112,7 @@ report_ask(
 	    .method = "report", .again = ASK_ONCE, .deadline_ms = query->deadline_ms};
 	struct ask_answer answer = {0};
 	struct buf params = {0};
+	int64_t asked_ms, wait_ms;
 	const char *shape = NULL;
 	char *why = NULL;
 	int err, code = CTL_OK;
@@ -102,7 +120,14 @@ report_ask(
 	make_params(&params, query);
 	what.params = params.data;
 	what.params_len = params.len;
-	err = ask(ctl, &what, &answer, NULL, &why);
+	for (int left = QUEUED_TRIES;;) {
+		ask_answer_free(&answer);
+		asked_ms = conn_now_ms();
+		err = ask(ctl, &what, &answer, NULL, &why);
+		if (err || --left == 0 || !is_queued(&answer, conn_now_ms() - asked_ms, &wait_ms))
+			break;
+		poll(NULL, 0, (int)wait_ms);
+	}
 	if (err)
 		code = unanswered(ctl, err, why, ret_why);
 	else if (answer.error)

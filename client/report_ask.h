@@ -20,8 +20,9 @@ struct report_query {
 };
 
 /*
- * Asks once. CTL_OK: `ret` is to be freed. Else the exit code; the error is told, or, where ret_why
- * is not NULL, one owned line there, which is not escaped.
+ * Asks once, and again only where the daemon was busy with another report. CTL_OK: `ret` is to be
+ * freed. Else the exit code; the error is told, or, where ret_why is not NULL, one owned line
+ * there, which is not escaped.
  */
 int report_ask(
     const struct ctl *ctl, const struct report_query *query, struct report *ret, char **ret_why);

@@ -71,6 +71,17 @@ def exit_codes():
         like(out.stderr, 'is no report', 'by its words')
 
 
+def queued():
+    """Another report is under way."""
+    busy = error(-32006, 'overloaded', why='another report or list is being made', retry_after_ms=10)
+    peer = Peer(busy, busy, report('stuck', []))
+    is_((peer.ctl('report', 'stuck').returncode, len(peer.lines), len(set(peer.lines))), (0, 3, 1), 'the daemon is asked again when it says so')
+    peer = Peer(busy)
+    is_((peer.ctl('report', 'stuck').returncode, len(peer.lines)), (75, 4), 'but not for ever')
+    peer = Peer(error(-32006, 'overloaded'))
+    is_((peer.ctl('report', 'stuck').returncode, len(peer.lines)), (75, 1), 'and not where it does not say when')
+
+
 def shapes():
     """What is odd, and is not a reason to be deaf."""
     odd = {'name': 'stuck', 'from': 'whenever', 'to': '', 'columns': ['a', 'b_ms', 'c_at', 'd_rate', 'e_bytes', 'namespace', 'bytes'],
@@ -243,6 +254,7 @@ def real():
 
 asking()
 exit_codes()
+queued()
 shapes()
 values()
 tables()
