@@ -24,6 +24,7 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -254,18 +255,17 @@ connection_cb(struct event_base *base, void *arg)
 static void
 say_where(const struct config *config)
 {
-	struct sockaddr_storage bound;
+	struct sockaddr_in6 bound = {0}; /* or a sockaddr_in, whose port is at the same place */
 	socklen_t len = sizeof bound;
-	in_port_t port;
 
+	static_assert(
+	    offsetof(struct sockaddr_in6, sin6_port) == offsetof(struct sockaddr_in, sin_port),
+	    "a port is where it is");
 	if (getsockname(evconnlistener_get_fd(listener), (struct sockaddr *)&bound, &len) < 0)
 		return;
-	port = bound.ss_family == AF_INET6
-	    ? ((const struct sockaddr_in6 *)(const void *)&bound)->sin6_port
-	    : ((const struct sockaddr_in *)(const void *)&bound)->sin_port;
 	log_info("metrics", "metrics are at http://%.*s:%u/metrics",
 	    (int)(strrchr(config->metrics_listen, ':') - config->metrics_listen),
-	    config->metrics_listen, ntohs(port));
+	    config->metrics_listen, ntohs(bound.sin6_port));
 }
 
 int

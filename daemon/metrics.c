@@ -58,10 +58,10 @@ static const struct {
 
 static const struct {
 	enum metric family;
-	const char *label, *value;
 	enum bounds bounds;
+	const char *label, *value;
 } histograms[] = {
-#define METRIC_HISTOGRAM(histogram, id, label, value, bounds) {METRIC_##id, label, value, bounds},
+#define METRIC_HISTOGRAM(histogram, id, label, value, bounds) {METRIC_##id, bounds, label, value},
 #include "metrics.def"
 #undef METRIC_HISTOGRAM
 };
