@@ -68,7 +68,7 @@ is_formula(const char *text, size_t len)
 	static const char *const wide[] = {
 	    "\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
 
-	while (len > 0 && *text == ' ') {
+	while (len > 0 && (*text == ' ' || *text == '"')) {
 		text++;
 		len--;
 	}
@@ -92,6 +92,28 @@ must_quote(const char *text, size_t len)
 	return len > 0 && (text[0] == ' ' || text[len - 1] == ' ');
 }
 
+/*
+ * The text, escaped. A spreadsheet whose separator is the semicolon splits there even what is
+ * quoted, as it sees no quote at its cell's start: each part may be a cell, and none is a formula.
+ */
+static void
+add_parts(struct buf *out, const char *text, size_t len)
+{
+	const char *end = text + len, *semicolon;
+	size_t n;
+
+	for (;; text = semicolon + 1) {
+		semicolon = memchr(text, ';', (size_t)(end - text));
+		n = (size_t)((semicolon ? semicolon : end) - text);
+		if (is_formula(text, n))
+			buf_add_char(out, '\'');
+		show_utf8(out, text, n);
+		if (!semicolon)
+			return;
+		buf_add_char(out, ';');
+	}
+}
+
 void
 csv_cell_n(struct csv *csv, const char *text, size_t len)
 {
@@ -104,9 +126,7 @@ csv_cell_n(struct csv *csv, const char *text, size_t len)
 		buf_add(out, text, len);
 		return;
 	}
-	if (is_formula(text, len))
-		buf_add_char(&safe, '\'');
-	show_utf8(&safe, text, len);
+	add_parts(&safe, text, len);
 	quote = must_quote(safe.data, safe.len);
 	if (quote)
 		buf_add_char(out, '"');

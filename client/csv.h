@@ -17,8 +17,8 @@ struct csv {
 /*
  * Appends a cell, quoted where it has to be. What moves a cursor or is not seen comes out as an
  * escape (\n, \x1b, \u202e), a backslash doubled, as show_text() has it, but in UTF-8 in every
- * locale. What a spreadsheet would take for a formula gets an apostrophe in front; a plain number,
- * also a negative one, does not. NULL: an empty cell.
+ * locale. What a spreadsheet would take for a formula gets an apostrophe in front, also behind a
+ * semicolon; a plain number, also a negative one, does not. NULL: an empty cell.
  */
 void csv_cell(struct csv *csv, const char *text);
 void csv_cell_n(struct csv *csv, const char *text, size_t len);

@@ -51,6 +51,10 @@ START_TEST(what_could_be_a_formula_is_text)
 	    "'\xef\xbc\x9d"
 	    "1");
 	CELL("-", "'-");
+	CELL("a;=1;b", "\"a;'=1;b\"");
+	CELL("a; -1+1", "\"a;' -1+1\"");
+	CELL("a;-1;", "\"a;-1;\"");
+	CELL("a;\"=1\"", "\"a;'\"\"=1\"\"\"");
 	CELL("-1.", "'-1.");
 	CELL("=HYPERLINK(\"x\",\"y\")", "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\"");
 }
