@@ -276,16 +276,37 @@ add_kind(const struct daily *d, struct page *page, size_t at, size_t n_alike)
 		    report_of(first) < DAILY_REPORTS ? first->report : "daily");
 }
 
+/* A report that is missing hides what it would have said. */
+static void
+add_failed(const struct daily *d, struct page *page)
+{
+	struct page_block *block;
+
+	for (size_t i = 0; i < DAILY_REPORTS; i++) {
+		if (!d->codes[i])
+			continue;
+		block = page_add(page, PAGE_FINDING);
+		block->tone = PAGE_FAULT;
+		block->more = xstrdup(daily_section_title(i));
+		block->text = xasprintf("this report could not be had: %s", d->whys[i]);
+		block->command = xasprintf("effectctl report %s", daily_section_names[i]);
+	}
+}
+
 static void
 add_findings(const struct daily *d, struct page *page)
 {
 	size_t n_alike, n_advice = d->findings.n - d->findings.n_warnings;
 	struct buf count = {0};
 
-	if (d->findings.n == 0)
+	if ((d->findings.n == 0 && d->n_failed == 0) || d->n_failed == DAILY_REPORTS)
 		return;
+	if (d->n_failed > 0)
+		buf_printf(&count, "%zu report%s missing%s", d->n_failed,
+		    d->n_failed == 1 ? " is" : "s are", d->findings.n > 0 ? ", " : "");
 	finding_count(&count, d->findings.n_warnings, n_advice);
 	page_section(page, PAGE_PLAIN, "What to look at", buf_str(&count));
+	add_failed(d, page);
 	for (size_t i = 0; i < d->findings.n; i += n_alike) {
 		n_alike = finding_alike(&d->findings, i);
 		add_kind(d, page, i, n_alike);

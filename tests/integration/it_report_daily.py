@@ -146,6 +146,7 @@ def failures():
             is_(out.returncode, code, f'{name}: {words} exits {code}')
             like(out.stdout, r'^effectd on \S+: 1 thing to look at\n', 'is a thing to look at')
             like(re.sub(r'\s+', ' ', out.stdout), rf'{title}: could not be had [^:]*{words}', 'and told in its place')
+            like(out.stdout, rf'What to look at: 1 report is missing\n-+\n\n{title}\n! this report could not be had: (.*\n  )*.*\n    effectctl report {name}\n', 'first of all')
             ok('Churn: no run used' in out.stdout and (name == 'summary' or 'send_email' in out.stdout), 'the others are told all the same')
     peer = Peer(error(-32003, 'denied'))
     out = text_of(peer)
