@@ -174,12 +174,14 @@ stats_count(const char *ns, const char *tool, const char *decision, int64_t ms)
 }
 
 void
-stats_count_all(const char *ns, const char *tool, const char *counted)
+stats_count_all(const char *ns, const char *tool, const char *counted, bool resent)
 {
 	char decision[DECISION_BYTES];
 	long long ms;
 	int used;
 
+	if (counted && *counted == '?')
+		counted = resent ? counted + 1 : NULL;
 	while (counted && sscanf(counted, " %31[a-z_]:%lld%n", decision, &ms, &used) == 2) {
 		stats_count(ns, tool, decision, ms);
 		counted += used;

@@ -9,6 +9,7 @@
 #ifndef EFFECTD_STATS_H
 #define EFFECTD_STATS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -19,9 +20,12 @@
 
 /* One decision taken `ms` milliseconds after its line was read. Strings are copied. */
 void stats_count(const char *ns, const char *tool, const char *decision, int64_t ms);
-/* What the ledger says is to be counted, as it stands in the column `counted` of its answers:
- * "completed:1234 late:1234", milliseconds by its clock. NULL is nothing. */
-void stats_count_all(const char *ns, const char *tool, const char *counted);
+/*
+ * What the ledger says is to be counted, as it stands in the column `counted` of its answers:
+ * "completed:1234 late:1234", milliseconds by its clock. NULL is nothing. Behind a '?' stands what
+ * was done before, which counts if the call was sent before and may have done it itself (resent).
+ */
+void stats_count_all(const char *ns, const char *tool, const char *counted, bool resent);
 
 struct stats_entry {
 	LIST_ENTRY(stats_entry) hash_link;

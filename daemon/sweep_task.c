@@ -250,7 +250,7 @@ task_count(const struct task *t, const struct batch_row *row)
 
 	if (!t->no_verdict)
 		stats_count(t->ns, t->tool, names[t->verdict], t->took_ms);
-	stats_count_all(t->ns, t->tool, batch_text(row, VERDICT_COUNTED, NULL));
+	stats_count_all(t->ns, t->tool, batch_text(row, VERDICT_COUNTED, NULL), row->resent);
 }
 
 static void

@@ -60,6 +60,8 @@ enum sweep_param {
 	SWEEP_P_RUNNING,
 	SWEEP_P_ROOM,
 	SWEEP_P_WHY,
+	SWEEP_P_NO,
+	SWEEP_P_RESENT,
 	SWEEP_P_N
 };
 
@@ -68,7 +70,7 @@ static const struct batch_statement sweep_statement = {
     .sql = "select task, effect, namespace, tool, key, attempt, policy, probe_no, "
 	   "probe_timeout_ms, notice_no, "
 	   "claimed_at, since, kept, reason, counted "
-	   "from effect.sweep($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+	   "from effect.sweep($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     .kind = BATCH_WRITE,
     .n_columns = SWEEP_P_N,
     .columns = {[SWEEP_P_ROWS_MAX] = PGTYPE_INT4,
@@ -79,9 +81,11 @@ static const struct batch_statement sweep_statement = {
 	[SWEEP_P_TOOL] = PGTYPE_TEXT_ARRAY,
 	[SWEEP_P_RUNNING] = PGTYPE_INT4_ARRAY,
 	[SWEEP_P_ROOM] = PGTYPE_INT4_ARRAY,
-	[SWEEP_P_WHY] = PGTYPE_TEXT_ARRAY},
+	[SWEEP_P_WHY] = PGTYPE_TEXT_ARRAY,
+	[SWEEP_P_NO] = PGTYPE_TEXT,
+	[SWEEP_P_RESENT] = PGTYPE_BOOL},
     .within_column = -1,
-    .resent_column = -1,
+    .resent_column = SWEEP_P_RESENT,
     .single = true,
 };
 
@@ -159,7 +163,7 @@ sweeper_order(const struct batch_row *row)
 
 	if (!batch_uuid(row, SWEEP_EFFECT, &order.effect))
 		return;
-	stats_count_all(order.ns, order.tool, batch_text(row, SWEEP_COUNTED, NULL));
+	stats_count_all(order.ns, order.tool, batch_text(row, SWEEP_COUNTED, NULL), false);
 	order.since_us =
 	    batch_null(row, SWEEP_SINCE) ? order.claimed_at_us : batch_instant(row, SWEEP_SINCE);
 	if (strcmp(task, "probe") == 0) {
@@ -286,11 +290,11 @@ said_value(void *arg, unsigned i)
 static void
 sweeper_say_tools(void)
 {
-	static struct buf arrays[SWEEP_P_N];
+	static struct buf arrays[SWEEP_P_WHY + 1];
 	struct buf list = {0};
 
 	breaker_each(said_add_cb, &list);
-	for (enum sweep_param p = SWEEP_P_NAMESPACE; p < SWEEP_P_N; p++) {
+	for (enum sweep_param p = SWEEP_P_NAMESPACE; p <= SWEEP_P_WHY; p++) {
 		struct said said = {(const struct breaker_tool *)(const void *)list.data, p};
 		bool number = p == SWEEP_P_RUNNING || p == SWEEP_P_ROOM;
 
@@ -300,6 +304,17 @@ sweeper_say_tools(void)
 		item.columns[p] = pg_textn(arrays[p].data, arrays[p].len);
 	}
 	buf_free(&list);
+}
+
+/* By which the ledger knows it again, should its answer be lost. */
+static void
+sweeper_number(void)
+{
+	static char no[UUID_TEXT_BYTES];
+	struct uuid random = uuid_random();
+
+	uuid_text(&random, no);
+	item.columns[SWEEP_P_NO] = pg_text(no);
 }
 
 static void
@@ -313,6 +328,7 @@ sweeper_timer_cb(void *arg)
 	item.columns[SWEEP_P_PROBES_MAX] = pg_int4((int32_t)sweep_task_probe_room());
 	item.columns[SWEEP_P_NOTIFY] = pg_bool(sweeper_notifies() && sweep_task_notify_room());
 	item.columns[SWEEP_P_TOOL_ROOM] = pg_int4((int32_t)breaker_share());
+	sweeper_number();
 	sweeper_say_tools();
 	item.statement = &sweep_statement;
 	item.deadline_ms = swept_ms + config->request_timeout_ms;

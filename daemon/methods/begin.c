@@ -378,7 +378,8 @@ begin_row(struct call *c, const struct batch_row *row)
 	}
 	b->counted = true;
 	if (!call_answer_is(row, "replay")) /* that is counted when it is told */
-		stats_count_all(b->id.ns, b->p.who.tool, batch_text(row, BEGIN_COUNTED, NULL));
+		stats_count_all(
+		    b->id.ns, b->p.who.tool, batch_text(row, BEGIN_COUNTED, NULL), false);
 	if (call_answer_is(row, "run")) {
 		row_run(b, row);
 		return;

@@ -369,7 +369,7 @@ begin_answer_log(const struct request *r, const struct begin_params *p, const ch
 
 	stats_count(ns, p->who.tool, decision, loop_now_ms() - r->received_ms);
 	if (row && call_answer_is(row, "replay"))
-		stats_count_all(ns, p->who.tool, batch_text(row, BEGIN_COUNTED, NULL));
+		stats_count_all(ns, p->who.tool, batch_text(row, BEGIN_COUNTED, NULL), false);
 	if (!call_log_start(&l, r))
 		return;
 	log_str(&l, "ns", ns);

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RECENT 4096 /* claims of which it is known what was counted of them */
 #define RETRY_MS_MIN 200
 #define RETRY_MS_MAX 1000
 
@@ -300,11 +301,36 @@ call_unavailable(struct call *c, const bool *kept)
 	call_error(c, ERR_UNAVAILABLE, &data);
 }
 
-void
-call_count(const struct batch_row *row, int column)
+/* Has this been counted of the claim? Now it has. What was counted long ago is forgotten. */
+static bool
+counted_before(const struct uuid *token, const char *counted)
 {
-	stats_count_all(batch_text(row, column, NULL), batch_text(row, column + 1, NULL),
-	    batch_text(row, column + 2, NULL));
+	static struct uuid recent[RECENT];
+	struct uuid mark = *token;
+	struct uuid *slot;
+
+	/* the first word: a claim may be given up, and completed later */
+	for (unsigned i = 0; i < sizeof mark.b && counted[i] && counted[i] != ':'; i++)
+		mark.b[i] ^= (uint8_t)counted[i];
+	slot = &recent[(mark.b[0] << 8 | mark.b[1]) % RECENT];
+	if (memcmp(slot, &mark, sizeof mark) == 0)
+		return true;
+	*slot = mark;
+	return false;
+}
+
+void
+call_count(const struct batch_row *row, int column, const struct uuid *token)
+{
+	const char *counted = batch_text(row, column + 2, NULL);
+	bool before = counted && *counted == '?';
+
+	if (!counted || (before && !row->resent))
+		return;
+	if (token && counted_before(token, counted + before) && before)
+		return;
+	stats_count_all(batch_text(row, column, NULL), batch_text(row, column + 1, NULL), counted,
+	    row->resent);
 }
 
 bool

@@ -100,8 +100,12 @@ void call_unavailable(struct call *c, const bool *kept);
  */
 bool call_error_row(
     struct call *c, const struct batch_row *row, int state_column, int attempt_column);
-/* Counts what the row says is to be counted; from `column` on stand namespace, tool, counted. */
-void call_count(const struct batch_row *row, int column);
+/*
+ * Counts what the row says is to be counted; from `column` on stand namespace, tool, counted. What
+ * was done before counts only if the item was sent before and may have done it itself, and of one
+ * holder's claim once: `token` is the claim's, NULL = nobody's.
+ */
+void call_count(const struct batch_row *row, int column, const struct uuid *token);
 /* Is the row's answer this word? */
 bool call_answer_is(const struct batch_row *row, const char *word);
 /* An answer that the signature does not know: our bug, or a newer schema. Logged, told as

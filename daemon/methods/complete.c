@@ -176,7 +176,7 @@ complete_row(struct call *call, const struct batch_row *row)
 		complete_send(c);
 		return;
 	}
-	call_count(row, COMPLETE_NAMESPACE);
+	call_count(row, COMPLETE_NAMESPACE, &c->token);
 	if (call_answer_is(row, "policy") && c->n_redactions++ < REDACTIONS_MAX) {
 		redact_by_row(c, row, COMPLETE_POLICY, COMPLETE_RESULT_SECRET);
 		complete_send(c);

@@ -295,7 +295,7 @@ execute_done(void *arg, const struct execution_end *end)
 	} else if (end->what == EXECUTION_ANSWERED && x->call.r) {
 		if (!call_answer_is(end->row, "replay"))
 			stats_count_all(x->id.ns, x->p.who.tool,
-			    batch_text(end->row, BEGIN_COUNTED, NULL));
+			    batch_text(end->row, BEGIN_COUNTED, NULL), false);
 		answered(x, end->row);
 	} else {
 		if (end->what == EXECUTION_INTERNAL)

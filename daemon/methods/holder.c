@@ -73,7 +73,7 @@ holder_row(struct call *c, const struct batch_row *row)
 {
 	struct holder *h = (struct holder *)c;
 
-	call_count(row, HOLDER_NAMESPACE);
+	call_count(row, HOLDER_NAMESPACE, &h->token);
 	if (call_answer_is(row, "ok")) {
 		if (c->r)
 			holder_reply(h, row);

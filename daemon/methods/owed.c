@@ -21,7 +21,7 @@
 
 struct owed {
 	struct batch_item item;
-	struct uuid effect;
+	struct uuid effect, token;
 	struct uuid request; /* of the claim that is given back */
 	bool has_request;
 };
@@ -35,7 +35,7 @@ owed_done_cb(struct batch_item *item, int err, const struct batch_row *row)
 
 	assert(n_owed > 0);
 	if (!err)
-		call_count(row, HOLDER_NAMESPACE);
+		call_count(row, HOLDER_NAMESPACE, &o->token);
 	n_owed--;
 	if (err)
 		log_warn("ledger",
@@ -55,6 +55,7 @@ owe(const struct batch_statement *statement, const struct uuid *effect, const st
 	struct owed *o = xcalloc(1, sizeof(*o));
 
 	o->effect = *effect;
+	o->token = *token;
 	if (request) {
 		/* one more begin of it would be busy against a claim that nobody holds */
 		o->request = *request;

@@ -100,7 +100,7 @@ resolve_row(struct call *c, const struct batch_row *row)
 		resolve_send(s);
 		return;
 	}
-	call_count(row, RESOLVE_NAMESPACE);
+	call_count(row, RESOLVE_NAMESPACE, NULL);
 	if (call_answer_is(row, "policy") && s->n_redactions++ < REDACTIONS_MAX) {
 		redact_by_row(s, row, RESOLVE_POLICY, RESOLVE_RESULT_SECRET);
 		resolve_send(s);

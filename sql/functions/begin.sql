@@ -102,7 +102,7 @@ begin
       end,
       l.attempt, l.keep_until, l.state::text, l.claimed_at, l.lease_until, l.owner, l.outcome::text, l.decided_by::text,
       l.done_at, l.result, effect.result_now(l.result_state, l.due_at, v_now), l.result_bytes, l.result_sha256,
-      effect.counted('replay_age', l.done_at, v_now)
+      case when l.state = 'done' then effect.counted('replay_age', l.done_at, v_now) end
     from unnest(p_id, p_fingerprint, p_request, p_resent)
         with ordinality as u(id, fingerprint, request, resent, ord)
       left join effect.ledger l on l.id = u.id

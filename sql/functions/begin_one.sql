@@ -29,6 +29,7 @@ declare
   v_row effect.ledger;
   v_over boolean := false; -- a re-sent entry whose first try was granted, and replaced since: its token is no new one
   v_change text; -- what must be done to the row: claim, renew, regrant, retry, lapse, grant
+  v_detail text := effect.lock_of(p_token); -- by which what it did is known again when it is sent again
   v_twin uuid;
   v_twin_key text;
   v_twin_attempt integer;
@@ -136,15 +137,18 @@ begin
       return;
     end if;
     if v_change = 'lapse' then
-      perform effect.turn_unknown(v_row, 'lapsed', null);
+      perform effect.turn_unknown(v_row, 'lapsed', null, p_detail => v_detail);
       counted := effect.counted('lapsed', v_row.claimed_at, v_now);
       answer := 'unknown';
     elsif v_change = 'regrant' then
       answer := effect.regrant(v_row, v_now, p_instance, p_boot, p_token);
+      if answer = 'unknown' then
+        counted := effect.counted('lapsed', v_row.claimed_at, v_now);
+      end if;
     else
       if v_row.state = 'pending' then
         counted := effect.counted('lapsed', v_row.claimed_at, v_now);
-        v_row := effect.turn_unknown(v_row, 'lapsed', null);
+        v_row := effect.turn_unknown(v_row, 'lapsed', null, p_detail => v_detail);
       end if;
       perform effect.grant(v_row, v_change, p_policy, p_fingerprint, p_token, p_request,
         coalesce(p_lease_ms, v_tool.lease_ms), p_owner, p_run, p_step, p_turn, p_kept, p_instance, p_boot, v_now,
@@ -166,6 +170,9 @@ begin
     perform effect.note(p_id, 'duplicate', v_seen.attempt, format('of %s, %s', twin, twin_key) || coalesce(': ' || p_again, ''),
       p_by => case when p_again is not null then 'caller' end, p_detail => p_again);
   end if;
+  if p_resent and counted is null then
+    counted := effect.begun(v_seen, v_detail, v_change = 'regrant');
+  end if;
   if answer in ('mismatch', 'unknown', 'escalated', 'exhausted') and v_seen.id is not null then
     perform effect.note_refused(p_id, v_seen.attempt, answer, p_run => p_run,
       p_kept => case when answer = 'mismatch' then v_seen.kept end, p_asked => p_kept);
@@ -181,7 +188,7 @@ begin
   kept := v_seen.kept;
   if answer = 'run' then
     token := v_seen.token;
-    since := case when granted then v_seen.open_from end;
+    since := case when granted or v_seen.token = p_token then v_seen.open_from end;
     lease_ms := ceil(extract(epoch from v_seen.lease_until - v_now) * 1000);
     on_error := (select t.on_error from effect.tool t where t.version = v_seen.policy);
   elsif answer = 'replay' then

@@ -35,6 +35,10 @@ begin
           p_outcome => p_outcome, p_result => p_result, p_bytes => p_bytes, p_sha256 => p_sha256,
           p_max => effect.kept_max(p_tool));
       end if;
+      if p_row.decided_by = 'caller' and p_attempt is null then
+        counted := effect.counted_before(case p_outcome when 'succeeded' then 'completed' else 'failed' end, p_row.claimed_at,
+          p_row.done_at, effect.resolved_before(p_row, 'caller', true));
+      end if;
       perform effect.touch(p_row.id);
       state := 'done';
       outcome := p_row.outcome;
@@ -82,6 +86,7 @@ begin
           p_outcome => p_outcome, p_result => coalesce(p_result, case when p_bytes is null then 'null' end),
           p_bytes => p_bytes, p_sha256 => p_sha256, p_max => effect.kept_max(p_tool));
       end if;
+      counted := effect.counted_before('failed', p_row.claimed_at, p_row.since);
       perform effect.touch(p_row.id);
       v_row := p_row;
     else

@@ -2,7 +2,8 @@
 -- become done); null: its deadline passed. The running holder, if there is one, keeps attempt and token. A `failed` that it
 -- reported stays as an event, which does not decide any more. Whoever listens on the channel effect_escalated is told the
 -- id, and nothing else: a payload has its limit, and so has a listener's right.
-create or replace function effect.escalate(p_row effect.ledger, p_reason text, p_evidence bigint default null) returns void
+create or replace function effect.escalate(p_row effect.ledger, p_reason text, p_evidence bigint default null,
+  p_detail text default null) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -24,7 +25,7 @@ begin
     raise exception 'effect % moved under its lock', p_row.id using errcode = 'ZE002';
   end if;
   if p_row.state <> 'escalated' then
-    perform effect.note(p_row.id, 'escalated', p_row.attempt, p_reason);
+    perform effect.note(p_row.id, 'escalated', p_row.attempt, p_reason, p_detail => p_detail);
     perform pg_notify('effect_escalated', p_row.id::text);
   end if;
 end

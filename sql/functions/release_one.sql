@@ -47,7 +47,11 @@ begin
       p_result, p_bytes, p_sha256);
     answer := 'ok';
     state := 'unknown';
-    if not already and not p_not_told then
+    if p_not_told then
+      counted := null;
+    elsif already then
+      counted := effect.counted_before('released', v_row.claimed_at, coalesce(v_row.since, effect.now()));
+    else
       counted := effect.counted('released', v_row.claimed_at, effect.now());
     end if;
   elsif v_row.state = 'pending' or (v_row.state = 'unknown' and v_row.lost) then
@@ -58,6 +62,10 @@ begin
     answer := 'ok';
     state := 'released';
   elsif v_row.state = 'released' then
+    if not p_not_told and exists (select from effect.event e
+        where e.effect = p_id and e.kind = 'released' and e.attempt = v_row.attempt and e.decided_by = 'caller') then
+      counted := effect.counted_before('released', v_row.claimed_at, v_row.done_at, effect.resolved_before(v_row, 'caller'));
+    end if;
     perform effect.touch(p_id);
     answer := 'ok';
     already := true;

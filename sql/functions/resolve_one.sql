@@ -45,6 +45,9 @@ begin
   end if;
 
   if effect.resolved_so(v_row, p_attempt, v_detail, p_by, p_reason) then
+    if v_row.done_at is not null then
+      counted := '?' || effect.resolved_before(v_row, 'operator');
+    end if;
     perform effect.touch(p_id);
     answer := 'ok';
     return;

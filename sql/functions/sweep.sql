@@ -6,6 +6,9 @@
 -- many as the caller can start now, each tool in its turn: effect.probe_turns() says whose turn it is, and what the arrays
 -- are. p_why: why a tool's provider is not asked at present (null = it is), for the people who are called because of it.
 --
+-- p_no: by which a sweep whose answer was lost with its connection is known again when it is sent again (p_resent): what its
+-- first try took is told once more, but for probes and notices, which come due again by themselves.
+--
 -- claimed_at of a probe is the claim of the first attempt that is open: who asks for what happened since then must not be told
 -- absent of what an attempt beneath a retry has done.
 --
@@ -15,7 +18,7 @@
 create or replace function effect.sweep(
   p_rows_max integer, p_probes_max integer, p_notify boolean, p_tool_room integer default null,
   p_namespace text[] default '{}', p_tool text[] default '{}', p_running integer[] default '{}',
-  p_room integer[] default '{}', p_why text[] default '{}')
+  p_room integer[] default '{}', p_why text[] default '{}', p_no text default null, p_resent boolean default false)
 returns table (
   task text, effect uuid, namespace text, tool text, key text, attempt integer, policy bigint, probe_no integer,
   probe_timeout_ms bigint, notice_no integer, claimed_at timestamptz, since timestamptz, kept text, reason text,
@@ -34,6 +37,9 @@ declare
 begin
   perform effect.enter(cardinality(p_namespace), cardinality(p_tool), cardinality(p_running), cardinality(p_room),
     cardinality(p_why));
+  if p_resent then
+    return query select * from effect.swept(p_no);
+  end if;
   foreach v_state in array array['pending', 'unknown', 'escalated']::effect.state[] loop
     exit when v_state = 'escalated' and not p_notify;
     v_now := effect.now();
@@ -50,11 +56,11 @@ begin
       counted := null;
       if v_state = 'pending' then
         counted := effect.counted('lapsed', v_row.claimed_at, v_now);
-        v_row := effect.turn_unknown(v_row, 'lapsed', null);
+        v_row := effect.turn_unknown(v_row, 'lapsed', null, p_detail => p_no);
         task := 'lapsed';
       elsif v_state = 'unknown' then
         task := effect.sweep_deadline(v_row, v_tool, (select u.why from unnest(p_namespace, p_tool, p_why) as u(n, t, why)
-          where u.n = v_tool.namespace and u.t = v_tool.name));
+          where u.n = v_tool.namespace and u.t = v_tool.name), p_no);
         counted := case task when 'escalated' then effect.counted('escalated_effect', v_row.since, v_now)
           else effect.resolved(v_row, 'caller') end;
       else

@@ -1,10 +1,10 @@
 -- A locked pending row's outcome becomes unknown. p_how: unknown (the wrapper's own word: the attempt ended now), lapsed
 -- (the lease ran out: it ended with the lease), closed (the connection it was bound to was closed: its call may still be
--- under way until the lease's end), released or not_told (it was not sent, but an earlier one is open). Returns the row as it
+-- under way until the lease's end), released or not_told (it was not sent, but an earlier one is open). p_detail: by which the event is known again. Returns the row as it
 -- stands then. The deadline is fixed here and never moved. Of several open attempts the last end counts.
 create or replace function effect.turn_unknown(p_row effect.ledger, p_how text, p_reason text,
   p_result text default null, p_bytes bigint default null,
-  p_sha256 bytea default null) returns effect.ledger
+  p_sha256 bytea default null, p_detail text default null) returns effect.ledger
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -32,7 +32,7 @@ begin
   end if;
   perform effect.note(p_row.id, p_how, p_row.attempt, p_reason,
     p_by => case when p_how in ('released', 'not_told') then 'caller' end, p_result => p_result, p_bytes => p_bytes,
-    p_sha256 => p_sha256, p_max => effect.kept_max(v_tool));
+    p_sha256 => p_sha256, p_max => effect.kept_max(v_tool), p_detail => p_detail);
   return v_row;
 end
 $$;

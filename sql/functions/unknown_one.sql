@@ -44,7 +44,15 @@ begin
     v_row := effect.turn_unknown(v_row, case when p_closed then 'closed' else 'unknown' end, p_reason, p_result,
       p_bytes, p_sha256);
     state := 'unknown';
-  elsif not p_closed then
+  elsif p_closed then
+    if v_row.state = 'unknown' and v_row.lost and exists (select from effect.event e
+        where e.effect = p_id and e.kind = 'closed' and e.attempt = v_row.attempt) then
+      counted := effect.counted_before('closed', v_row.claimed_at, v_row.since);
+    end if;
+  else
+    if v_row.state = 'unknown' and not v_row.lost and v_row.outcome is null then
+      counted := effect.counted_before('gave_up', v_row.claimed_at, v_row.since);
+    end if;
     if v_row.state = 'unknown' then
       v_row := effect.restart_settle(v_row);
     else

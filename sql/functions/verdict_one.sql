@@ -72,8 +72,14 @@ begin
     answer := 'ok';
   elsif v_row.state = 'done' and v_row.decided_by = 'probe' and v_judged.mine and v_row.outcome = v_outcome
     and effect.same_result(v_row, p_result, p_bytes, p_sha256) then
-    null; -- what it has decided itself, sent again after a lost connection
+    -- what it has decided itself, sent again after a lost connection
+    counted := '?' || effect.resolved_before(v_row, 'probe');
   else
+    if v_row.done_at is not null and p_probe_no = v_row.probe_no and exists (select from effect.event e
+        where e.effect = p_id and e.kind = v_kind and e.attempt = p_attempt and e.decided_by = 'probe'
+          and e.at between v_row.probe_at and v_row.done_at) then
+      counted := '?' || effect.resolved_before(v_row, 'probe');
+    end if;
     perform effect.note(p_id, v_kind, p_attempt, concat_ws(': ', p_verdict, p_reason),
       v_again or (v_row.state = 'done' and v_outcome is not null and v_judged.mine and v_outcome <> v_row.outcome),
       p_by => 'probe', p_outcome => v_outcome, p_result => v_text, p_bytes => p_bytes, p_sha256 => p_sha256,

@@ -88,19 +88,21 @@ START_TEST(what_the_ledger_says_is_counted)
 	static const struct {
 		const char *counted;
 		int64_t n;
-	} rows[] = {{"completed:1234", 1}, {"completed:1234 late:1234 resolved_caller:5", 3},
-	    {"", 0}, {NULL, 0}, {"completed", 0}, {"completed:9223372036854775807", 1},
-	    {"Completed:1", 0}};
+		bool resent;
+	} rows[] = {{"completed:1234", 1, false}, {"completed:1234 late:5 expired:5", 3, false},
+	    {"", 0, false}, {NULL, 0, true}, {"completed", 0, false}, {"Completed:1", 0, false},
+	    {"completed:9223372036854775807", 1, false}, {"?completed:1 late:1", 0, false},
+	    {"?completed:1 late:1", 2, true}, {"?", 0, true}};
 	int64_t n, places;
 	unsigned entries;
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		stats_count_all("ns", "tool", rows[i].counted);
+		stats_count_all("ns", "tool", rows[i].counted, rows[i].resent);
 		take_all(&n, &places, &entries);
 		ck_assert_msg(n == rows[i].n && places == n, "'%s' is counted %lld times",
 		    rows[i].counted ? rows[i].counted : "NULL", (long long)n);
 	}
-	stats_count_all("ns", "tool", "late:1023 expired:0");
+	stats_count_all("ns", "tool", "late:1023 expired:0", false);
 	for (int i = 0; i < 2; i++) {
 		struct stats_entry *e = stats_take();
 
