@@ -379,7 +379,8 @@ extsort_end(struct extsort *sort)
 	if (sort->why)
 		return false;
 	if (sort->n_runs == 0) {
-		qsort_r(sort->index, sort->n_index, sizeof *sort->index, compare, sort);
+		if (sort->n_index > 0)
+			qsort_r(sort->index, sort->n_index, sizeof *sort->index, compare, sort);
 		return true;
 	}
 	if (sort->n_index > 0 && !spill(sort))
