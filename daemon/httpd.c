@@ -27,11 +27,15 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #define CONNECTIONS_MAX 16
+#define FEW_FDS 512 /* fewer descriptors than this: */
+#define CONNECTIONS_MAX_FEW 2
+#define PAUSE_MS 500 /* out of descriptors: the next try */
 #define BACKLOG 128
 #define HEADERS_BYTES_MAX 8192
 #define BODY_BYTES_MAX 1024 /* of requests, which have none */
@@ -54,8 +58,8 @@ struct slot {
 static struct evhttp *http;
 static struct evconnlistener *listener; /* http's */
 static struct slot slots[CONNECTIONS_MAX];
-static unsigned n_taken;
-static struct loop_timer *life_timer;
+static unsigned n_taken, slots_max;
+static struct loop_timer *life_timer, *pause_timer;
 static struct page *page;
 static int64_t page_ms;
 
@@ -197,6 +201,13 @@ slot_over(const struct slot *s)
 	return connection == NULL;
 }
 
+static void
+listen_if_room(void)
+{
+	if (listener && n_taken < slots_max && !loop_timer_armed(pause_timer))
+		evconnlistener_enable(listener);
+}
+
 void
 httpd_look(void)
 {
@@ -205,8 +216,7 @@ httpd_look(void)
 	for (struct slot *s = slots; s < slots + CONNECTIONS_MAX; s++)
 		if (s->bev && slot_over(s))
 			slot_give_back(s);
-	if (n_taken < CONNECTIONS_MAX && listener)
-		evconnlistener_enable(listener);
+	listen_if_room();
 }
 
 /* A connection that is cut here is evhttp's to end: it sees the end of its stream. */
@@ -238,12 +248,12 @@ connection_cb(struct event_base *base, void *arg)
 	struct slot *s = slots;
 
 	(void)arg;
-	assert(bev && n_taken < CONNECTIONS_MAX);
+	assert(bev && n_taken < slots_max);
 	while (s->bev)
 		s++;
 	bufferevent_incref(bev);
 	*s = (struct slot){.bev = bev, .until_ms = loop_now_ms() + LIFE_MS};
-	if (++n_taken == CONNECTIONS_MAX)
+	if (++n_taken == slots_max)
 		evconnlistener_disable(listener);
 	if (!loop_timer_armed(life_timer))
 		loop_timer_set(life_timer, LIFE_MS);
@@ -251,6 +261,38 @@ connection_cb(struct event_base *base, void *arg)
 }
 
 /* ---- the listener ---- */
+
+static void
+pause_cb(void *arg)
+{
+	(void)arg;
+	listen_if_room();
+}
+
+/* No descriptor is left, say: whoever asks for one stays in the queue, and is not asked about in
+ * each pass. */
+static void
+accept_failed_cb(struct evconnlistener *failed, void *arg)
+{
+	(void)arg;
+	evconnlistener_disable(failed);
+	loop_timer_set(pause_timer, PAUSE_MS);
+}
+
+static unsigned
+connections_max(void)
+{
+	struct rlimit limit;
+	bool few = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FEW_FDS;
+
+	return few ? CONNECTIONS_MAX_FEW : CONNECTIONS_MAX;
+}
+
+unsigned
+httpd_fds_max(void)
+{
+	return listener ? slots_max + 1 : 0;
+}
 
 static void
 say_where(const struct config *config)
@@ -298,7 +340,10 @@ httpd_open(const struct config *config, char **ret_error)
 	evhttp_set_timeout_tv(http, &idle);
 	evhttp_set_bevcb(http, connection_cb, NULL);
 	evhttp_set_gencb(http, request_cb, NULL);
+	slots_max = connections_max();
 	life_timer = loop_timer_new(life_cb, NULL);
+	pause_timer = loop_timer_new(pause_cb, NULL);
+	evconnlistener_set_error_cb(listener, accept_failed_cb);
 	if (!evhttp_bind_listener(http, listener))
 		assert(!"no memory");
 	say_where(config);
@@ -317,7 +362,8 @@ httpd_stop(void)
 		if (s->bev)
 			slot_give_back(s);
 	loop_timer_free(life_timer);
-	life_timer = NULL;
+	loop_timer_free(pause_timer);
+	life_timer = pause_timer = NULL;
 	page_unref(page);
 	page = NULL;
 }

@@ -16,6 +16,8 @@
  * taken, 71 the system refused), *ret_error (owned) then is one line.
  */
 int httpd_open(const struct config *config, char **ret_error) must_check;
+/* Descriptors that it may hold; 0 where it does not listen. */
+unsigned httpd_fds_max(void);
 /* Ends the listener and every connection. */
 void httpd_stop(void);
 /* End-of-pass hook: gives connections back that are over. */

@@ -14,6 +14,7 @@
 #include "alloc.h"
 #include "buf.h"
 #include "client.h"
+#include "httpd.h"
 #include "limits.h"
 #include "log.h"
 #include "loop.h"
@@ -264,8 +265,10 @@ server_connections_max(void)
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
 		return (unsigned)config->max_connections;
 	room = limit.rlim_cur - (limit.rlim_cur > 4 * SPARE_FDS_MANY ? SPARE_FDS_MANY : SPARE_FDS);
-	if (limit.rlim_cur <= SPARE_FDS + 1)
+	if (limit.rlim_cur <= SPARE_FDS + httpd_fds_max() + 1)
 		room = 1;
+	else
+		room -= httpd_fds_max();
 	return room < (rlim_t)config->max_connections ? (unsigned)room
 						      : (unsigned)config->max_connections;
 }

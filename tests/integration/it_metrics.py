@@ -265,6 +265,46 @@ def nothing_tells_a_secret(cluster):
         is_([path for path in ('/metrics', '/readyz', '/healthz', f'/{secret}') if secret in get(port, path)[2]], [], 'no page holds a secret')
 
 
+def few_descriptors_are_shared(cluster):
+    """64 of them, all that clients may have taken and more asked for at the port than it may have."""
+    with Daemon(cluster, LISTEN, TOOLS, prefix=['/bin/sh', '-c', 'ulimit -n 64; exec "$0" "$@"']) as daemon:
+        daemon.ready()
+        port = port_of(daemon)
+        crowd = [daemon.connect() for _ in range(60)]
+        silent = [socket.create_connection(('127.0.0.1', port)) for _ in range(4)]
+        told = crowd[-1].recv_line(10)
+        ok(b'"overloaded"' in told, 'clients have what there is', told)
+        is_(crowd[0].call('begin', tool='refund', args={'order': 'few'})['decision'], 'run', 'one that is in is served')
+        wait_until(lambda: len(daemon_sockets(daemon, port)) == 2, 20, 'two at a time')
+        ok(True, 'the port serves two at a time')
+        is_(get(port, '/healthz')[0], 200, 'and whoever waits has his turn')
+        for sock in silent:
+            sock.close()
+        wait_until(lambda: not daemon_sockets(daemon, port), 20, 'none is left')
+        limit(daemon, '10:64')  # less than what is open: nobody more can be accepted at all
+        late = socket.create_connection(('127.0.0.1', port))
+        late.send(b'GET /healthz HTTP/1.0\r\n\r\n')
+        before = cpu_ms(daemon)
+        is_(select.select([late], [], [], 1)[0], [], 'without a descriptor nobody is served')
+        ok(cpu_ms(daemon) - before < 300 * SLOW, 'that costs no processor time')
+        is_([line for line in daemon.log() if not re.match(r'20\d\d-', line)], [], 'nor a word that is no log line')
+        limit(daemon, '64:64')
+        late.settimeout(20 * SLOW)
+        like(late.recv(100).decode(), '200 OK', 'and when there is one again, he is')
+        for conn in [late, *crowd]:
+            conn.close()
+
+
+def limit(daemon, fds):
+    subprocess.run(['prlimit', f'--pid={daemon.process.pid}', f'--nofile={fds}'], check=True)
+
+
+def cpu_ms(daemon):
+    with open(f'/proc/{daemon.process.pid}/stat', encoding='ascii') as stat:
+        fields = stat.read().rsplit(')', 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 // os.sysconf('SC_CLK_TCK')
+
+
 def scrape_is_quick_with_500_tools(cluster):
     """Not by the clock, which others use as well: by the processor time that the daemon says itself."""
     tools = [{'name': f'tool-{n}', 'key': 'k:{/n}'} for n in range(500)]
@@ -365,6 +405,7 @@ with Cluster() as cluster:
         stop_closes_the_port(daemon)
         ledger_agrees(cluster, page)
     nothing_tells_a_secret(cluster)
+    few_descriptors_are_shared(cluster)
     is_off_by_default(cluster)
     scrape_is_quick_with_500_tools(cluster)
 done()
