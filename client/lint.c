@@ -33,11 +33,11 @@ add(struct lint *lint, const struct tool_finding *f, const char *file, char *poi
 	mine = &lint->findings[lint->n];
 	*mine = (struct lint_finding){.file = xstrdup(file),
 	    .tool = f->tool ? xstrdup(f->tool) : NULL,
-	    .pointer = pointer,
 	    .text = xstrdup(f->text),
 	    .code = f->code,
 	    .level = f->level,
 	    .number = lint->n};
+	mine->pointer = pointer;
 	lint->n++;
 }
 

@@ -49,7 +49,7 @@ counts_before(const struct ask_answer *before, const char *ns, const char *tool)
 {
 	uint32_t begins = json_member(&before->doc, before->result, "begins"), list, node;
 	char *its_ns, *its_tool;
-	bool same = false;
+	bool same;
 
 	list = begins ? json_member(&before->doc, begins, "tools") : 0;
 	if (!list || before->doc.nodes[list].type != JSON_ARRAY ||

@@ -190,7 +190,7 @@ stop(struct screen *s)
 	(void)sigaction(SIGTSTP, &plain, NULL);
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGTSTP);
-	(void)raise(SIGTSTP);
+	(void)kill(getpid(), SIGTSTP);
 	(void)sigprocmask(SIG_UNBLOCK, &mask, &before); /* here it stands still */
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	(void)sigaction(SIGTSTP, &action, NULL);

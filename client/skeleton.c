@@ -449,7 +449,7 @@ loads(const struct skeleton *s, const char *name, const char *class, char **ret_
 	buf_add_char(&text, '{');
 	write_members(&w, s, name, class);
 	buf_add_char(&text, '}');
-	ok = tool_parse(&list, "", text.data, text.len, false, first_fault_cb, ret_why);
+	ok = tool_parse(&list, "", buf_str(&text), text.len, false, first_fault_cb, ret_why);
 	for (size_t i = 0; i < list.n; i++)
 		tool_policy_free(list.items[i]);
 	free(list.items);

@@ -154,7 +154,7 @@ vitals_open(struct buf *out, const struct ask_answer *info)
 	static const char *const states[] = {"pending", "unknown", "escalated"};
 	uint32_t open = json_member(&info->doc, info->result, "open");
 	uint32_t by_age = open ? json_member(&info->doc, open, "by_age") : 0;
-	int64_t n, ages[N_AGES];
+	int64_t n, ages[N_AGES] = {0};
 
 	if (!open)
 		return;

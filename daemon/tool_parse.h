@@ -13,7 +13,7 @@ struct tool_parse_list {
 };
 
 /*
- * Appends the policies of text[0, len) to `list`, an array of owned pointers. Each fault is told to
+ * Appends the policies of text[0, len), behind which is a NUL, to `list`, an array of owned pointers. Each fault is told to
  * cb, which may not keep it; a policy with a fault is not appended, those behind it are. True:
  * there was none.
  */

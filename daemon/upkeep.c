@@ -34,13 +34,13 @@
 #define FIRST_MS 100	     /* after the start */
 
 struct upkeep_job {
-	bool none_is_news; /* `row` is called, too, where no row came */
 	const struct batch_statement statement;
 	void (*fill)(struct pgvalue *columns);	     /* NULL: no parameters */
 	int64_t (*row)(const struct batch_row *row); /* returns ms until the next run */
 	struct loop_timer *timer;
 	struct batch_item item;
 	bool asked;
+	bool none_is_news; /* `row` is called, too, where no row came */
 };
 
 static int64_t walk_after; /* effect.forget_events: where the last step ended */
