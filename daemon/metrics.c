@@ -19,6 +19,7 @@
 #define BOUNDS_MAX 15
 #define MICROSECONDS 1000000
 #define HALF_MS_US 500
+#define MS_MAX 1000000000000 /* 30 years: what is longer is no time that anything took */
 
 enum metric_type { COUNTER, GAUGE, HISTOGRAM };
 enum bounds { TIMES, SIZES };
@@ -305,6 +306,8 @@ metrics_observe_ms(enum metric_histogram histogram, int64_t ms)
 	assert(histograms[histogram].bounds == TIMES);
 	if (ms < 0)
 		ms = 0;
+	if (ms > MS_MAX)
+		ms = MS_MAX;
 	observe(histogram, ms * 1000 + HALF_MS_US, (ms + 1) * 1000);
 }
 

@@ -13,9 +13,9 @@ struct tool_parse_list {
 };
 
 /*
- * Appends the policies of text[0, len), behind which is a NUL, to `list`, an array of owned pointers. Each fault is told to
- * cb, which may not keep it; a policy with a fault is not appended, those behind it are. True:
- * there was none.
+ * Appends the policies of text[0, len), behind which is a NUL, to `list`, an array of owned
+ * pointers. Each fault is told to cb, which may not keep it; a policy with a fault is not appended,
+ * those behind it are. True: there was none.
  */
 bool tool_parse(struct tool_parse_list *list, const char *file, const char *text, size_t len,
     bool trust_annotations, void (*cb)(void *arg, const struct tool_finding *f), void *arg);
