@@ -38,6 +38,7 @@ select is(pg_temp.refer('re_1', 'bypassed: x'), 'ok true', 'once');
 select is(pg_temp.refer('re_2', 'bypassed: x'), 'ok false', 'each of them');
 select is(pg_temp.incidents() -> -1, '{"namespace": "default", "tool": "probed", "key": "re_2", "kind": "reconcile", "decided_by": "uid:7",
   "reason": "bypassed: x"}', 'with the reference as its key, and no state');
+select is(jsonb_array_length(pg_temp.incidents()), 7, 'seven in all');
 select is(jsonb_array_length(pg_temp.incidents('other')), 0, 'others are not told');
 select is(pg_temp.refer('re_3', 'x', 'other', 'default'), 'not_found', 'nor may they note any');
 -- of a row that is gone
