@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Where stderr is systemd's journal, each log line is an entry with fields to query by: the values as they are, whatever they
 hold, and no secret. Where the journal takes none, lines come as they do without it. Its socket here is one of ours, bound
-over the machine's in a mount namespace of the daemon's own (root or sudo)."""
+over the machine's in a mount namespace of the daemon's own (and a user namespace where we are not root)."""
 import os
 import re
 import select
@@ -12,7 +12,7 @@ import threading
 from harness import *
 from prometheus import Page, get
 
-ROOT = [] if os.getuid() == 0 else ['sudo']
+UNSHARE = ['unshare', '--mount', '--propagation', 'private'] + ([] if os.getuid() == 0 else ['--user', '--map-root-user'])
 SECRET = 'sk-canary-4242424242424242'
 TOOLS = [{'name': 'refund "x"', 'key': 'refund:{/order}', 'secret': ['/card']}]
 
@@ -34,7 +34,7 @@ class Journal:
         # where the machine has no such folder, none is made in its own /run
         script = ('[ -d /run/systemd/journal ] || { mount -t tmpfs run /run && mkdir -p /run/systemd/journal; } && '
                   f'mount --bind {self.dir} /run/systemd/journal && exec "$@"')
-        self.prefix = [*ROOT, 'unshare', '--mount', '--propagation', 'private', '/bin/sh', '-c', script, 'sh']
+        self.prefix = [*UNSHARE, '/bin/sh', '-c', script, 'sh']
 
     def _run(self):
         while self.reads.wait():
@@ -78,8 +78,6 @@ def stream_of(path):
 def daemon_of(cluster, journal, **how):
     daemon = Daemon(cluster, tools=TOOLS, prefix=journal.prefix, start=False, **how)
     daemon.env['JOURNAL_STREAM'] = stream_of(daemon.log_path)
-    if ROOT:
-        daemon.prefix = [*ROOT, f'JOURNAL_STREAM={daemon.env["JOURNAL_STREAM"]}', *daemon.prefix[1:]]
     return daemon
 
 
@@ -133,7 +131,6 @@ def elsewhere_nothing_changes(cluster):
     journal = Journal()
     with daemon_of(cluster, journal) as daemon:
         daemon.env['JOURNAL_STREAM'] = '1:1'
-        daemon.prefix = [word for word in daemon.prefix if not word.startswith('JOURNAL_STREAM=')]
         daemon.start()
         daemon.ready()
         like(daemon.wait_log('event=start'), r'^\d{4}-', 'where stderr is not the journal, lines are as they were')
@@ -166,8 +163,8 @@ def a_journal_that_hangs_holds_up_nobody(cluster):
         ok(lost > 0, f'and the lines that it did not take are counted ({lost:.0f})')
         is_(daemon.log(), [], 'stderr, which is the same journal, is left alone')
         journal.reads.set()
-        daemon.hup()
-        journal.wait(EFFECTD_EVENT='reload')
+        # the first lines may still find the queue full
+        wait_until(lambda: daemon.hup() or [e for e in journal.entries if e['EFFECTD_EVENT'] == b'reload'], 20, 'a reload is told')
         ok(True, 'when it goes on, so do the entries')
 
 
