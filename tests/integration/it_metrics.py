@@ -286,7 +286,7 @@ def few_descriptors_are_shared(cluster):
         late.send(b'GET /healthz HTTP/1.0\r\n\r\n')
         before = cpu_ms(daemon)
         is_(select.select([late], [], [], 1)[0], [], 'without a descriptor nobody is served')
-        ok(cpu_ms(daemon) - before < 300 * SLOW, 'that costs no processor time')
+        ok(cpu_ms(daemon) - before < 80 * SLOW, 'that costs no processor time')
         is_([line for line in daemon.log() if not re.match(r'20\d\d-', line)], [], 'nor a word that is no log line')
         limit(daemon, '64:64')
         late.settimeout(20 * SLOW)
