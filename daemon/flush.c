@@ -99,7 +99,7 @@ static bool sent;   /* the item is with the batch */
 static bool waits;  /* frozen, to be sent again by the timer */
 static bool ending; /* flush_end() was called */
 static bool last;   /* the frozen one says that this boot has ended */
-static bool ended;  /* the ledger knows it */
+static bool ended;  /* the ledger knows it, or refuses to */
 
 /* ---- freezing ---- */
 
@@ -223,6 +223,9 @@ flush_done_cb(struct batch_item *done, int err, const struct batch_row *row)
 	} else {
 		log_error("stats", "the ledger refuses counts (%s), dropping %u entries",
 		    err_name(err), n_frozen);
+		/* without any counts it is the end itself that is refused: asked again at once, and
+		 * again, that would fill the log until we stop */
+		ended = last && n_frozen == 0;
 		flush_melt(stats_give_up);
 	}
 	if (timer && !flush_ended())

@@ -14,7 +14,7 @@ void flush_start(void);
 /* The daemon is stopping, all is answered: what is left is sent now, and with the last of it the
  * ledger is told that this boot has ended. */
 void flush_end(void);
-/* Is it known there? */
+/* Is it known there, or refused for good? */
 bool flush_ended(void);
 /* Says in the log what is lost, if anything is. Sends nothing more. */
 void flush_stop(void);

@@ -62,7 +62,7 @@ begin
       select o.answer, o.state, o.already, o.attempt, o.counted into answer, state, already, attempt, counted
       from effect.release_one(p_id, p_token, p_scope, 'the tool reported an error', false, p_result, p_bytes, p_sha256) o;
     end if;
-    counted := regexp_replace(counted, '^(\??)(gave_up|released)', '\1error');
+    counted := replace(replace(counted, 'gave_up:', 'error:'), 'released:', 'error:');
     return;
   end if;
   v_outcome := (case p_outcome when 'error' then 'failed' else p_outcome end)::effect.outcome;
@@ -90,7 +90,7 @@ begin
   into answer, state, outcome, already, next_probe_at, counted
   from effect.complete_last(v_row, v_tool, v_outcome, p_result, p_bytes, p_sha256, p_redacted) o;
   if p_outcome = 'error' then
-    counted := regexp_replace(counted, '^(\??)failed', '\1error');
+    counted := replace(counted, 'failed:', 'error:');
   end if;
 end
 $$;

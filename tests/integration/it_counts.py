@@ -266,6 +266,17 @@ def busy(cluster, book):
     is_(differ(own(cluster), book.copy()), {}, 'whole')
 
 
+def refused(cluster):
+    """A ledger that takes no flush at all, as where the right to it was taken away."""
+    with Daemon(cluster, tools=TOOLS) as daemon:
+        flushed(daemon.ready())
+        cluster.psql('alter table effect.daemon add constraint never check (flush_no < 0) not valid')
+        n_lines = len(daemon.log())
+        is_(daemon.stop(), 0, 'a stop that the ledger will not hear of ends with 0')
+        ok(len(daemon.log()) - n_lines < 20, 'it was asked for that once, and no more', len(daemon.log()) - n_lines)
+        cluster.psql('alter table effect.daemon drop constraint never')
+
+
 def register(cluster):
     """Which daemons there are, and which policies are in force on each."""
     def told():
@@ -321,6 +332,7 @@ with Cluster() as the_cluster:
     away(the_cluster, the_book)
     names(the_cluster, the_book)
     busy(the_cluster, the_book)
+    refused(the_cluster)
     register(the_cluster)
 with Cluster() as the_cluster:
     background(the_cluster)

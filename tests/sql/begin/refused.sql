@@ -41,6 +41,9 @@ select is(pg_temp.mismatch('c5', null, null), 'mismatch by run of c5', 'nothing 
 select is(pg_temp.mismatch('c6', '{"/a":1}', 'no JSON'), 'mismatch by run of c6', 'what is no JSON hurts nobody');
 select is(pg_temp.mismatch('c7', '{"/a\ud800":1}', '{"/a":1}'), 'mismatch by run of c7', 'nor does a name that no text can be');
 select is(pg_temp.mismatch('c8', repeat('[', 100000), '{"/a":1}'), 'mismatch by run of c8', 'nor what is too deep');
+select is(effect.differs('{"/m":"' || repeat(E'\\u0000', 6000) || '"}', '{"/m":1}') || '/' ||
+  coalesce(effect.differs('{"/m":"' || repeat(E'\\u0000', 12000) || '"}', '{"/m":1}'), 'nothing'), '/m/nothing',
+  'of many NULs nothing is said, as a begin waits for it');
 select cmp_ok(length(pg_temp.mismatch('c9', (select json_object_agg('/' || i, i)::text from generate_series(1, 5000) i), '{}')), '<', 600,
   'nor what is endless');
 select effect_test.begin(effect_test.e('c1', 't3', '{"kept": "{\"/other\":1}", "fp": "third"}')) \gset
