@@ -10,7 +10,6 @@
 #include "metrics.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -176,15 +175,23 @@ stats_count(const char *ns, const char *tool, const char *decision, int64_t ms)
 void
 stats_count_all(const char *ns, const char *tool, const char *counted, bool resent)
 {
-	char decision[DECISION_BYTES];
-	long long ms;
-	int used;
+	char decision[DECISION_BYTES], *end;
 
 	if (counted && *counted == '?')
 		counted = resent ? counted + 1 : NULL;
-	while (counted && sscanf(counted, " %31[a-z_]:%lld%n", decision, &ms, &used) == 2) {
+	while (counted && *counted) {
+		size_t len = strspn(counted, "abcdefghijklmnopqrstuvwxyz_");
+		int64_t ms;
+
+		if (len >= sizeof decision || counted[len] != ':')
+			return;
+		memcpy(decision, counted, len);
+		decision[len] = '\0';
+		ms = strtoll(counted + len + 1, &end, 10);
+		if (end == counted + len + 1)
+			return;
 		stats_count(ns, tool, decision, ms);
-		counted += used;
+		counted = end + (*end == ' ');
 	}
 }
 
