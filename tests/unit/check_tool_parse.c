@@ -168,6 +168,51 @@ START_TEST(an_execute_is_whole_or_none)
 }
 END_TEST
 
+#define COLUMNS "\"columns\":{\"provider_key\":\"k\",\"amount\":\"a\"}"
+#define RECONCILE(more) "\"reconcile\":{" COLUMNS more "}"
+
+START_TEST(an_export_is_described_whole)
+{
+	static const struct {
+		const char *members, *error;
+	} bad[] = {
+	    {"\"reconcile\":3", "/reconcile: must be an object"},
+	    {"\"reconcile\":{}", "/reconcile/columns: must name 'provider_key'"},
+	    {"\"reconcile\":{\"columns\":{\"time\":\"t\"}}", "/reconcile/columns: must name"},
+	    {"\"reconcile\":{\"columns\":{\"provider_key\":[\"a\",\"b\"]}}",
+		"/reconcile/columns: must give"},
+	    {"\"reconcile\":{\"columns\":{\"Provider\":\"a\"}}", "/reconcile/columns: must give"},
+	    {"\"reconcile\":{\"columns\":{\"business_key\":[\"a\",3]}}",
+		"/reconcile/columns: must give"},
+	    {RECONCILE(",\"exec\":[]"), "/reconcile/exec: must be an array"},
+	    {RECONCILE(",\"exec\":[\"export\"]"), "/reconcile/exec/0: must be an absolute path"},
+	    {RECONCILE(",\"format\":\"xml\""), "/reconcile/format: must be"},
+	    {RECONCILE(",\"delimiter\":\"#\""), "/reconcile/delimiter: must be"},
+	    {RECONCILE(",\"minor_units\":19"), "/reconcile/minor_units: must be"},
+	    {RECONCILE(",\"minor_units\":0.5"), "/reconcile/minor_units: must be"},
+	    {RECONCILE(",\"utc\":1"), "/reconcile/utc: must be"},
+	    {RECONCILE(",\"where\":{\"s\":1}"), "/reconcile/where: must be"},
+	    {RECONCILE(",\"compare\":{\"/a\":\"sum\"}"), "/reconcile/compare: there is no column"},
+	    {RECONCILE(",\"compare\":{\"a\":\"amount\"}"), "/reconcile/compare: must be"},
+	    {RECONCILE(",\"compare\":{\"/a\":\"amount\"}"), "/reconcile/compare: '/a' is compared"},
+	    {RECONCILE(",\"colums\":{}"), "/reconcile: unknown member 'colums'"},
+	};
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		char text[512];
+
+		snprintf(text, sizeof text, "{\"name\":\"t\",%s}", bad[i].members);
+		ck_assert_msg(
+		    strstr(error_of(text), bad[i].error) != NULL, "%s: %s", text, error_of(text));
+	}
+	expect_good(RECONCILE(""));
+	expect_good(
+	    RECONCILE(",\"exec\":[\"/bin/export\",\"-x\"],\"format\":\"jsonl\",\"delimiter\":"
+		      "\"tab\",\"minor_units\":2,\"utc\":true,\"where\":{\"s\":\"\"},"
+		      "\"compare\":{\"/a\":\"amount\"}") ",\"keep\":[\"/a\"]");
+}
+END_TEST
+
 START_TEST(words_are_from_their_list)
 {
 	expect_error("\"on_unknown\":\"ask\"", "/on_unknown: must be probe, human or retry");
@@ -499,6 +544,7 @@ main(void)
 	tcase_add_test(tc, an_unknown_member_is_named_with_the_nearest);
 	tcase_add_test(tc, what_a_probe_asks_with_is_kept);
 	tcase_add_test(tc, an_execute_is_whole_or_none);
+	tcase_add_test(tc, an_export_is_described_whole);
 	tcase_add_test(tc, words_are_from_their_list);
 	tcase_add_test(tc, a_retry_has_its_window);
 	tcase_add_test(tc, the_providers_key_goes_where_nothing_else_is_read);
