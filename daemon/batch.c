@@ -473,8 +473,9 @@ batch_flush(void)
 		idle++;
 		if (!queue_may_send(q, now_ms))
 			continue;
-		c = q->statement->kind == BATCH_SLOW ? pgpool_slow_connection()
-						     : pgpool_free_connection();
+		c = q->statement->kind == BATCH_SLOW
+		    ? pgpool_slow_connection(q->statement->timeout_ms)
+		    : pgpool_free_connection();
 		if (!c)
 			continue;
 		lot = queue_next(q, now_ms);

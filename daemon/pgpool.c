@@ -422,7 +422,7 @@ slot_refresh(struct slot *s)
 	struct pgconn_statement statement = {.sql = "select effect.now()"};
 
 	s->state = REFRESHING;
-	pgpool_stall_sent(&s->watch);
+	pgpool_stall_sent(&s->watch, 0);
 	pgconn_call(s->conn, &statement, 1, refresh_cb, s);
 }
 
@@ -460,7 +460,7 @@ slot_free(const struct slot *s)
 
 /* Its connection, if it is free and need not be looked at first. */
 static struct pgconn *
-slot_take(struct slot *s)
+slot_take(struct slot *s, int64_t statement_ms)
 {
 	if (!slot_free(s))
 		return NULL;
@@ -469,7 +469,7 @@ slot_take(struct slot *s)
 	else if (s->refresh || loop_now_us() - s->told_us > CLOCK_AGE_US_MAX)
 		slot_refresh(s);
 	else {
-		pgpool_stall_sent(&s->watch);
+		pgpool_stall_sent(&s->watch, statement_ms);
 		return s->conn;
 	}
 	return NULL;
@@ -480,13 +480,13 @@ pgpool_free_connection(void)
 {
 	struct pgconn *c = NULL;
 
-	for (unsigned i = 0; i < n_quick && !c; i++)
-		c = slot_take(&slots[i]);
+	for (unsigned i = 0; !c && i < n_quick; i++)
+		c = slot_take(&slots[i], 0);
 	return c;
 }
 
 struct pgconn *
-pgpool_slow_connection(void)
+pgpool_slow_connection(int64_t statement_ms)
 {
 	struct slot *s = &slots[n_quick];
 
@@ -494,7 +494,13 @@ pgpool_slow_connection(void)
 		slot_try(s);
 	if (slot_free(s))
 		loop_timer_set(s->timer, SLOW_IDLE_MS);
-	return slot_take(s);
+	return slot_take(s, statement_ms);
+}
+
+bool
+pgpool_slow_busy(void)
+{
+	return slots && slots[n_quick].state == READY && pgconn_busy(slots[n_quick].conn);
 }
 
 unsigned
@@ -558,10 +564,9 @@ pgpool_start(const struct config *with, void (*changed)(void))
 	status.since_us = loop_unix_us();
 	snprintf(status.error, sizeof status.error, "not connected yet");
 	said_ms = 0;
-	stopping = false;
+	stopping = slow_rests = false;
 	n_quick = (unsigned)with->database_connections;
 	n_slots = n_quick + 1;
-	slow_rests = false;
 	slots = xcalloc(n_slots, sizeof *slots);
 	watches = xcalloc(n_slots, sizeof(struct pgpool_watch *));
 	for (unsigned i = 0; i < n_slots; i++) {

@@ -38,9 +38,11 @@ struct pgconn *pgpool_free_connection(void);
 /*
  * The one beside those of the config, for what may take long, so that nobody waits for it who is
  * quick: opened when it is asked for, NULL until it is there and while it is in use; closed when it
- * has been idle. It has no part in whether the ledger is up.
+ * has been idle. It has no part in whether the ledger is up. statement_ms: the time-out of what is
+ * sent there.
  */
-struct pgconn *pgpool_slow_connection(void);
+struct pgconn *pgpool_slow_connection(int64_t statement_ms);
+bool pgpool_slow_busy(void);	     /* something is under way there */
 unsigned pgpool_n_connections(void); /* configured */
 unsigned pgpool_n_free(void);	     /* usable, nothing in flight */
 

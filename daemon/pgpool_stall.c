@@ -279,9 +279,11 @@ stall_cb(void *arg)
 }
 
 void
-pgpool_stall_sent(struct pgpool_watch *watch)
+pgpool_stall_sent(struct pgpool_watch *watch, int64_t statement_ms)
 {
-	watch->look_ms = 0;
+	/* at the end of its own time-out a backend is no longer at work, and its word is on its way
+	 */
+	watch->look_ms = statement_ms > 0 ? loop_now_ms() + statement_ms + timeout_ms : 0;
 	/* somebody is there again */
 	if (n_silent > 0 && !checker && loop_now_ms() >= end_again_ms) {
 		end_again_ms = loop_now_ms() + timeout_ms;

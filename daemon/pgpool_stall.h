@@ -23,7 +23,8 @@ struct pgpool_watch {
 void pgpool_stall_start(struct pgpool_watch *const *watches, unsigned n,
     const char *(*conninfo)(void), int64_t timeout_ms);
 void pgpool_stall_stop(void);
-/* Something is about to be sent on it: it will be looked after, until none is busy. */
-void pgpool_stall_sent(struct pgpool_watch *watch);
+/* Something is about to be sent on it: it will be looked after, until none is busy. statement_ms:
+ * its own time-out, before which nothing is to be feared; 0: it has none. */
+void pgpool_stall_sent(struct pgpool_watch *watch, int64_t statement_ms);
 
 #endif

@@ -14,7 +14,9 @@
 void
 slow_late(struct call *c, int64_t statement_ms, bool *past)
 {
-	if (c->item.in_flight && !*past) {
+	/* the answer may be here in this very pass; what was not sent ends by the item's own
+	 * deadline */
+	if (c->asked && !*past) {
 		*past = true;
 		call_set_due(c, loop_now_ms() + statement_ms + GRACE_MS);
 	} else if (call_take_back(c)) {
@@ -32,9 +34,9 @@ slow_failed(struct call *c, int err)
 	    .retry_after_ms = call_random(RETRY_MS_MIN, RETRY_MS_MAX),
 	};
 
-	if (err == ERR_UNAVAILABLE && pgpool_status()->up) {
+	if (err == ERR_UNAVAILABLE && pgpool_slow_busy()) {
 		err = ERR_OVERLOADED;
-		data.why = "it had no turn in time";
+		data.why = "another list or report is being made, and it had no turn in time";
 	}
 	if (err == ERR_OVERLOADED)
 		call_error(c, err, &data);

@@ -164,7 +164,7 @@ def takes_long(cluster, daemon, conn):
         is_({conn.call('begin', tool='pay', key=f'beside {at}', deadline_ms=60000)['decision'] for at in range(50)}, {'run'}, 'begins go on beside a report')
         for id_, what in ((second, 'report'), (listed, 'list')):
             error = two.recv(id_, timeout_s=60)['error']
-            is_((error['code'], error['data']['name'], error['data']['why']), (-32006, 'overloaded', 'it had no turn in time'), f'a {what} that has no turn is told so')
+            is_((error['code'], error['data']['name'], error['data']['why']), (-32006, 'overloaded', 'another list or report is being made, and it had no turn in time'), f'a {what} that has no turn is told so')
             ok(1000 <= error['data']['retry_after_ms'] <= 5000, 'and when to ask again', error)
         ok(waits(cluster), 'the first one is still waited for, past request_timeout')
         two.send('report', name='summary')

@@ -12,7 +12,7 @@
 struct values {
 	char *text, *label, *ns, *tool, *key;
 	const char *word;
-	struct param_int lease_ms;
+	struct param_int lease_ms, at;
 	bool flag;
 	struct param_uuid uuid;
 	struct param_sha256 sha256;
@@ -30,6 +30,7 @@ static const struct param table[] = {
     PARAM(struct values, word, PARAM_WORD, .words = words),
     PARAM(struct values, lease_ms, PARAM_INT, .min = LEASE_MS_MIN, .max = LEASE_MS_MAX,
 	.null_absent = true),
+    PARAM(struct values, at, PARAM_INSTANT),
     PARAM(struct values, flag, PARAM_BOOL),
     PARAM(struct values, uuid, PARAM_UUID),
     PARAM(struct values, sha256, PARAM_SHA256),
@@ -111,6 +112,24 @@ START_TEST(absent_params_and_members_are_nothing)
 	ck_assert(!v.lease_ms.set && !v.uuid.set && !v.flag && !v.object);
 	refused("[]", "", "object");
 	refused("7", "", "object");
+}
+END_TEST
+
+START_TEST(an_instant_is_one_of_utc)
+{
+	taken("{\"at\":\"1970-01-01T00:00:01.0000019Z\"}");
+	ck_assert(v.at.set && v.at.value == 1000001);
+	taken("{\"at\":\"1970-01-01T00:00:00\\u005a\"}");
+	ck_assert(v.at.set && v.at.value == 0);
+	taken("{}");
+	ck_assert(!v.at.set);
+	refused("{\"at\":\"1970-01-01T00:00:00+01:00\"}", "/at", "instant");
+	refused("{\"at\":\"1970-01-01T00:00:00\"}", "/at", "instant");
+	refused("{\"at\":\"1970-01-01T00:00:00Z\\u0000\"}", "/at", "instant");
+	refused("{\"at\":\"now\"}", "/at", "instant");
+	refused("{\"at\":0}", "/at", "instant");
+	refused("{\"at\":null}", "/at", "instant");
+	ck_assert(!v.at.set);
 }
 END_TEST
 
@@ -269,6 +288,7 @@ main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, absent_params_and_members_are_nothing);
+	tcase_add_test(tc, an_instant_is_one_of_utc);
 	tcase_add_test(tc, misspelt_member_is_refused_with_the_nearest_name);
 	tcase_add_test(tc, long_name_is_cut_at_a_characters_edge);
 	tcase_add_test(tc, lease_is_an_integer_in_its_range_or_absent);

@@ -37,6 +37,12 @@ pgpool_status(void)
 	return &down;
 }
 
+bool
+pgpool_slow_busy(void)
+{
+	return false;
+}
+
 /* Where a probe would find it. */
 const char *
 pgpool_conninfo(void)
