@@ -17,6 +17,7 @@
 #include "pgpool.h"
 #include "scrape.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <event2/buffer.h>
@@ -27,6 +28,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sysexits.h>
@@ -43,6 +45,7 @@
 #define LIFE_MS 15000	    /* however busy */
 #define PAGE_MS 100	    /* scrapes that are closer together share a page */
 #define ANY_METHOD 0xffff
+#define STATUS_MISDIRECTED 421
 #define EXIT_HELD 73
 
 struct page {
@@ -157,6 +160,18 @@ reply_ready(struct evhttp_request *req)
 	buf_free(&text);
 }
 
+/* A page in a browser of this host can have its own name lead to the loopback, and would then read
+ * what is served here: it is known by that name. Whoever means this port says an address. */
+static bool
+is_meant_here(struct evhttp_request *req)
+{
+	const char *host = evhttp_request_get_host(req);
+	struct in_addr address;
+
+	return !host || host[0] == '[' || strcasecmp(host, "localhost") == 0 ||
+	    inet_pton(AF_INET, host, &address) == 1;
+}
+
 static void
 request_cb(struct evhttp_request *req, void *arg)
 {
@@ -166,7 +181,10 @@ request_cb(struct evhttp_request *req, void *arg)
 	bool ready = path && strcmp(path, "/readyz") == 0;
 
 	(void)arg;
-	if (!metrics && !health && !ready) {
+	if (!is_meant_here(req)) {
+		reply_text(req, STATUS_MISDIRECTED, "Misdirected Request",
+		    "the host must be an address or localhost");
+	} else if (!metrics && !health && !ready) {
 		reply_text(req, HTTP_NOTFOUND, "Not Found",
 		    "there are /metrics, /healthz and /readyz, and nothing else");
 	} else if (evhttp_request_get_command(req) != EVHTTP_REQ_GET) {

@@ -74,11 +74,17 @@ def names_are_bounded(daemon):
 
 def others_are_refused(daemon):
     port = port_of(daemon)
-    for method, path, status in [('GET', '/', 404), ('GET', '/metrics/', 404), ('GET', '/console', 404), ('GET', '//metrics', 404),
+    for method, path, status in [('GET', '/', 404), ('GET', '/metrics/', 404), ('GET', '/console', 404), ('GET', '//metrics', 421),
                                  ('GET', '/%6detrics', 404), ('POST', '/metrics', 405), ('PUT', '/healthz', 405), ('DELETE', '/readyz', 405),
                                  ('HEAD', '/metrics', 405), ('OPTIONS', '/metrics', 405), ('GET', '/metrics?a=b', 200)]:
         is_(get(port, path, method, headers='Content-Length: 0\r\n')[0], status, f'{method} {path} is answered {status}')
     is_(get(port, '/metrics', 'POST', headers='Content-Length: 0\r\n')[1]['allow'], 'get', 'and told what would do')
+    # a page whose own name was made to lead here, in a browser of this host, reads nothing
+    for host, status in [('rebound.example', 421), ('rebound.example:9464', 421), ('localhost', 200), ('LOCALHOST:1', 200), ('127.0.0.1', 200),
+                         ('127.0.0.1:1', 200), ('[::1]:1', 200), ('127.0.0.1.rebound.example', 421), ('', 421)]:
+        answer = request(port, f'GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n'.encode())
+        is_(int(answer.split(b' ')[1]), status, f'a request for host {host!r} is answered {status}')
+    is_(int(request(port, b'GET /metrics HTTP/1.0\r\n\r\n').split(b' ')[1]), 200, 'one that says no host is answered')
 
 
 def garbage_costs_nothing(daemon):
