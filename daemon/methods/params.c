@@ -207,7 +207,7 @@ read_instant(struct reader *r)
 {
 	struct param_int *value = r->value;
 	char *text = NULL;
-	size_t len;
+	size_t len = 0;
 	bool ok;
 
 	if (type_of(r) == JSON_STRING)
