@@ -28,6 +28,11 @@ def schema(cluster):
     answer = json.loads(out.stdout)
     is_((out.returncode, answer['schema'], answer['schema_state'], answer['broken']), (0, 'effectctl.db-check/1', 'fits', []),
         'db check finds all well')
+    cluster.psql('alter table effect.past rename to gone', "update effect.schema_version set functions = ''")
+    out = ctl('db', 'migrate', *database)
+    is_((out.returncode, 'lacks past' in out.stderr), (78, True), 'db migrate of a schema that lacks a table says so')
+    cluster.psql('alter table effect.gone rename to past')
+    is_((ctl('db', 'migrate', *database).returncode, ctl('db', 'check', *database).returncode), (0, 0), 'and takes it with that')
     is_(ctl('db', 'check', '--database', 'host=/nowhere').returncode, 69, 'db check of a database that is not there is 69')
 
 
