@@ -31,8 +31,9 @@ as $$
     select age(d.datfrozenxid)::numeric as n from pg_database d where d.datname = current_database()
   )
   select 'oldest transaction', null::text, null::text, round(o.seconds, 1), 's',
-    coalesce(format('process %s', o.pid), 'none is open')
-      || case when h.n > 0 then format('; %s sessions of other roles cannot be seen into', h.n) else '' end,
+    coalesce('process ' || o.pid, case h.n when 0 then 'none is open' else 'none is seen' end)
+      || case h.n when 0 then '' when 1 then '; 1 session of another role cannot be seen into'
+        else format('; %s sessions of other roles cannot be seen into', h.n) end,
     effect.findings(effect.finding(o.seconds >= 600, 'old_transaction', 'warning',
       format('process %s has had a transaction open for %s: no dead row is cleaned up meanwhile', o.pid,
         effect.duration_words(o.seconds::float8 * 1000)),

@@ -5,7 +5,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   with held as materialized (
-    select c.relname::text as name, c.oid, greatest(c.reltuples, 0)::numeric as n_rows, pg_total_relation_size(c.oid) as bytes,
+    select c.relname::text as name, c.oid, nullif(c.reltuples, -1)::numeric as n_rows, pg_total_relation_size(c.oid) as bytes,
       pg_indexes_size(c.oid) as index_bytes, s.n_live_tup, s.n_dead_tup, s.last_autovacuum,
       greatest(s.last_vacuum, s.last_autovacuum) as last_vacuum
     from pg_class c left join pg_stat_all_tables s on s.relid = c.oid
@@ -15,7 +15,8 @@ as $$
     where h.name in ('ledger', 'event', 'stat', 'past')
   )
   (select 'bytes of effect.' || h.name, null, null, h.bytes::numeric, 'bytes',
-    format('%s of it indexes, about %s rows', pg_size_pretty(h.index_bytes), h.n_rows), null::json
+    format('%s of it indexes, %s', replace(replace(pg_size_pretty(h.index_bytes), 'B', 'iB'), 'k', 'K'),
+      coalesce('about ' || h.n_rows || ' rows', 'rows not counted yet')), null::json
   from held h
   order by h.bytes desc, h.name)
   union all

@@ -65,7 +65,10 @@ begin
     c.n, c.granted, to_json(c.keys), c.first_at, c.last_at, c.effect,
     effect.findings(effect.finding(true, 'key_churn', 'warning',
       format('one run used %s keys for one business key in %s, %s of them granted: its keys are new where the effect is not', c.n,
-        effect.span(effect.ms_between(c.first_at, c.last_at)), c.granted), 'effectctl explain ' || c.effect)),
+        effect.span(effect.ms_between(c.first_at, c.last_at)), c.granted),
+      -- what was held has no row, and is explained by its twin
+      (select 'effectctl explain ' || l.id from effect.ledger l where l.id = c.effect or l.business = c.business
+        order by l.id <> c.effect, l.claimed_at desc limit 1))),
     c.of
   from churned c join (select distinct on (o.same) o.* from tool o) t on t.same = c.same
   order by c.n desc, c.last_at desc, c.business, c.run;

@@ -33,8 +33,8 @@ begin
           else format('an earlier attempt than %s is proven to have landed, and people have been asked', a.attempt) end,
         effect.span(a.age), case when n.taken then 'a notice was taken' when a.notice_no = 0 then 'no notice was sent'
           else 'no notice was taken' end),
-      format('effectctl resolve %s --attempt %s --state escalated --verdict %s --reason', a.id, a.attempt,
-        case when a.evidence is null then 'VERDICT' else 'landed' end))),
+      case when a.evidence is null then 'effectctl explain ' || a.id
+        else format('effectctl resolve %s --attempt %s --state escalated --verdict landed --reason', a.id, a.attempt) end)),
     a.of
   from asked a
     left join lateral effect.last_probe(a.id, a.since) w on true

@@ -47,7 +47,7 @@ begin
         then format('calls of %s effects differ from the first in what the policy does not keep: let it keep what they may differ in',
           g.effects)
         else format('calls of %s effects differ from the first in %s: the key lacks it, or it says nothing of the effect and belongs into `ignore`',
-          g.effects, g.fields) end, 'effectctl explain ' || g.effect)) as look
+          g.effects, g.fields) end, (select 'effectctl explain ' || l.id from effect.ledger l where l.id = g.effect))) as look
     from rated g
   )
   select l.scope, l.tool, l.fields, l.n, l.effects, l.rate, l.first_at, l.last_at, l.effect, l.key, l.run, l.look, count(*) over ()

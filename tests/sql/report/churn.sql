@@ -43,9 +43,11 @@ truncate effect.ledger, effect.event;
 select pg_temp.pay('first', '1', 'run 0', '{"tool": "hold"}') \gset
 select count(concat(pg_temp.pay('h' || i, '1', 'run ' || i % 2, '{"tool": "hold"}'), effect_test.advance('61 s'))) from generate_series(1, 6) i \gset
 select is(effect_test.cells(pg_temp.report(), 'run', 'n_keys', 'granted', 'keys'), '[["run 0", 4, 1, ["first", "h2", "h4", "h6"]], ["run 1", 3, 0, ["h1", "h3", "h5"]]]', 'each run by itself, also one that was granted none');
+select is(pg_temp.report() #>> '{findings,1,next}', 'effectctl explain ' || effect.id('default', 'hold', 'first'), 'which is explained by the twin, as what was held has no row');
 select effect_test.complete(effect_test.e('first', 't1', '{"tool": "hold"}')), effect_test.advance('2 h'), effect.retain(100) \gset
 select is(effect_test.row('first', 'hold'), null, 'the twin is gone');
 select is(effect_test.cells(pg_temp.report(), 'run', 'n_keys'), '[["run 0", 3], ["run 1", 3]]', 'what was held against it is known');
+select is(pg_temp.report() #> '{findings,1,next}', null, 'and there is nothing left to explain');
 -- what is kept of it
 truncate effect.ledger, effect.event;
 select count(concat(pg_temp.pay('a' || i, '1', 'r', '{"kept": "{\"/amount\":\"12.50\",\"/order\":1042}"}'), pg_temp.pay('b' || i, '2', 'r', '{"kept": "{\"/order\":1042}"}'),

@@ -14,7 +14,7 @@ select effect_test.advance('3 h 5 min') \gset
 select is(effect_test.finds('escalated'), 'probed escalated, probed escalated', 'each is a warning');
 select is((effect_test.told('escalated') #> '{findings,0}') - 'effect' - 'report' - 'namespace' - 'tool', jsonb_build_object('code', 'escalated', 'level', 'warning',
   'text', 'nobody could tell whether attempt 1 landed, and people have been asked for 3 h 5 min; no notice was sent',
-  'next', format('effectctl resolve %s --attempt 1 --state escalated --verdict VERDICT --reason', effect.id('default', 'probed', 'first'))), 'in words, and what to type');
+  'next', format('effectctl explain %s', effect.id('default', 'probed', 'first'))), 'in words, and what to type');
 select is(effect_test.only(effect_test.told('escalated') #> '{rows,0}', 'key', 'since_at', 'age_ms', 'owner', 'run', 'last_probe', 'last_probe_at', 'reason', 'notices', 'notice_taken'),
   '{"key": "first", "since_at": "2030-01-01T00:15:10.000Z", "age_ms": 11100000, "owner": "worker", "run": "r1", "last_probe": "inconclusive: HTTP 500",
     "last_probe_at": "2030-01-01T00:00:10.000Z", "reason": "no probe could tell by the deadline", "notices": 0, "notice_taken": false}', 'what is known of it');
@@ -68,5 +68,9 @@ select is(pg_temp.incidents('{"scope": "default", "to": "2030-01-03T00:00:00Z"}'
 select is(pg_temp.incidents('{"scope": "other", "to": "2030-01-03T00:00:00Z"}'), '[]', 'and none to a stranger');
 select is(pg_temp.incidents('{"tool": "probed", "limit": 1, "to": "2030-01-03T00:00:00Z"}'), '[["b", "late"]]', 'of one tool, no more than asked');
 select is(effect_test.told('incidents', '{"tool": "probed", "limit": 1, "to": "2030-01-03T00:00:00Z"}') -> 'n', '2', 'with what there is of them');
+-- a bypass has no row: nothing could explain it
+select i.answer from effect.incident(array[effect_test.uid('re_9')], array[null], array['other'], array['a tool'], array['re_9'], array['bypassed: nobody asked'], array[null], array['uid:7']) i \gset
+select is(effect_test.only(effect_test.told('incidents', '{"scope": "other", "to": "2030-01-03T00:00:00Z"}') #> '{findings,0}', 'text', 'next'), jsonb_build_object(
+  'text', 'against the provider''s own list: bypassed: nobody asked', 'next', 'effectctl list --incidents --namespace other --tool ''a tool'''), 'found at the provider, without a row');
 select * from finish();
 rollback;
