@@ -6,6 +6,7 @@
 #include "show.h"
 
 #include "alloc.h"
+#include "utf8.h"
 
 #include <langinfo.h>
 #include <stdarg.h>
@@ -35,44 +36,10 @@ show_is_utf8(void)
 	return utf8;
 }
 
-/* The length of the UTF-8 sequence at text[0, len), its code point in *ret; 0 if there is none. */
-static size_t
-decode(const unsigned char *text, size_t len, uint32_t *ret)
-{
-	static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t n = text[0] < 0x80		? 1
-	    : text[0] >= 0xf0 && text[0] < 0xf8 ? 4
-	    : text[0] >= 0xe0			? 3
-						: 2;
-	uint32_t c;
-
-	if (n == 1) {
-		*ret = text[0];
-		return 1;
-	}
-	if (text[0] < 0xc0 || text[0] >= 0xf8 || len < n)
-		return 0;
-	c = text[0] & (0x7f >> n);
-	for (size_t i = 1; i < n; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (text[i] & 0x3f);
-	}
-	if (c < lowest[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		return 0;
-	*ret = c;
-	return n;
-}
-
-/* Characters that move the cursor, turn the writing's direction or are not seen. */
 static bool
 harmful(uint32_t c, bool as_utf8)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x61c || c == 0x180e ||
-	    (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-	    (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
-	    (c >= 0xe0000 && c <= 0xe0fff) || (c >= 0xd800 && c < 0xe000) ||
-	    (c & 0xfffe) == 0xfffe || (!as_utf8 && c >= 0x80);
+	return utf8_misleads(c) || (!as_utf8 && c >= 0x80);
 }
 
 static void
@@ -110,7 +77,7 @@ escape(struct buf *out, const char *text, size_t len, bool as_utf8)
 	size_t n;
 
 	for (; p < end; p += n) {
-		n = decode(p, (size_t)(end - p), &c);
+		n = utf8_char((const char *)p, (size_t)(end - p), &c);
 		if (n == 0) {
 			buf_printf(out, "\\x%02x", *p);
 			n = 1;
@@ -144,7 +111,7 @@ shell_harmful(const char *text)
 	size_t n;
 
 	for (; p < end; p += n) {
-		n = decode(p, (size_t)(end - p), &c);
+		n = utf8_char((const char *)p, (size_t)(end - p), &c);
 		if (n == 0 || harmful(c, utf8))
 			return true;
 	}
@@ -184,7 +151,7 @@ show_json(struct buf *out, const char *raw, size_t len)
 	size_t n;
 
 	for (; p < end; p += n) {
-		n = decode(p, (size_t)(end - p), &c);
+		n = utf8_char((const char *)p, (size_t)(end - p), &c);
 		if (n == 0) {
 			buf_add_str(out, "\\ufffd"); /* no JSON holds it: the sender's fault, but
 							not on our terminal */
@@ -244,7 +211,7 @@ show_width(const char *text, size_t len)
 	int wide;
 
 	for (; p < end; p += n) {
-		n = decode(p, (size_t)(end - p), &c);
+		n = utf8_char((const char *)p, (size_t)(end - p), &c);
 		wide = n ? wcwidth((wchar_t)c) : 1;
 		width += wide < 0 ? 1 : (size_t)wide;
 		n = n ? n : 1;

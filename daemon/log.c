@@ -8,6 +8,7 @@
 
 #include "buf.h"
 #include "log_journal.h"
+#include "utf8.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -111,52 +112,30 @@ is_bare(const char *value, size_t len)
 	return len > 0;
 }
 
-/* Length of the valid UTF-8 character at p, 0 if there is none: log lines stay UTF-8 whatever came
- * in. */
-static size_t
-utf8_char(const unsigned char *p, size_t len)
-{
-	size_t n = *p < 0x80 ? 1
-	    : *p < 0xc2	     ? 0
-	    : *p < 0xe0	     ? 2
-	    : *p < 0xf0	     ? 3
-	    : *p < 0xf5	     ? 4
-			     : 0;
-
-	if (n == 0 || n > len)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90))
-		return 0;
-	return n;
-}
-
-/* A quoted value. C1 control characters and DEL are escaped beside what JSON demands: a terminal
- * may obey them. */
+/* A quoted value. What a terminal would obey, or show otherwise than it stands there, is escaped
+ * beside what JSON demands. Log lines stay UTF-8 whatever came in. */
 static void
 add_quoted(const char *value, size_t len)
 {
-	const unsigned char *p = (const unsigned char *)value;
 	size_t n;
+	uint32_t c;
 
 	buf_add_char(&line, '"');
-	for (; len > 0; p += n, len -= n) {
-		n = utf8_char(p, len);
+	for (; len > 0; value += n, len -= n) {
+		n = utf8_char(value, len, &c);
 		if (n == 0) {
 			buf_add_str(&line, "\\ufffd");
 			n = 1;
-		} else if (n == 1 && (*p == '"' || *p == '\\')) {
-			buf_printf(&line, "\\%c", *p);
-		} else if (n == 1 && (*p < 0x20 || *p == 0x7f)) {
-			buf_printf(&line, "\\u%04x", *p);
-		} else if (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) {
-			buf_printf(&line, "\\u%04x", p[1]);
+		} else if (c == '"' || c == '\\') {
+			buf_printf(&line, "\\%c", (char)c);
+		} else if (!utf8_misleads(c)) {
+			buf_add(&line, value, n);
+		} else if (c < 0x10000) {
+			buf_printf(&line, "\\u%04x", (unsigned)c);
 		} else {
-			buf_add(&line, p, n);
+			c -= 0x10000;
+			buf_printf(&line, "\\u%04x\\u%04x", (unsigned)(0xd800 + (c >> 10)),
+			    (unsigned)(0xdc00 + (c & 0x3ff)));
 		}
 	}
 	buf_add_char(&line, '"');

@@ -68,7 +68,8 @@ END_TEST
 START_TEST(line_stays_one_line_whatever_a_value_holds)
 {
 	struct log_line l;
-	static const char value[] = "a\nb\r\"\\=\x1b[31m\x7f\xc2\x9b\xc3\xa9\xff\0z";
+	static const char value[] = "a\nb\r\"\\=\x1b[31m\x7f\xc2\x9b\xc3\xa9\xff\0z"
+				    "\xe2\x80\xae\xf3\xa0\x81\x81\xed\xa0\x80";
 
 	ck_assert(log_start(&l, LOG_LEVEL_WARNING, "x"));
 	log_strn(&l, "key", value, sizeof value - 1);
@@ -78,7 +79,8 @@ START_TEST(line_stays_one_line_whatever_a_value_holds)
 	log_end(&l);
 	ck_assert_str_eq(logged(),
 	    "warning event=x key=\"a\\u000ab\\u000d\\\"\\\\=\\u001b[31m\\u007f"
-	    "\\u009b\xc3\xa9\\ufffd\\u0000z\" empty=\"\" blank=\"a b\" "
+	    "\\u009b\xc3\xa9\\ufffd\\u0000z\\u202e\\udb40\\udc41\\ufffd\\ufffd\\ufffd\" empty=\"\" "
+	    "blank=\"a b\" "
 	    "equals=\"a=b\"\n");
 }
 END_TEST
