@@ -132,12 +132,10 @@ any_usable(void)
 	return false;
 }
 
-/* Its connection is gone or useless. */
+/* Its connection is gone or useless; `why` NULL: nobody needs it now, which is no failure. */
 static void
 slot_down(struct slot *s, const char *why)
 {
-	const char *reason = why;
-
 	pgconn_close(s->conn);
 	s->conn = s->watch.conn = NULL;
 	if (s->up_ms && loop_now_ms() - s->up_ms >= STEADY_MS)
@@ -147,17 +145,18 @@ slot_down(struct slot *s, const char *why)
 	s->up_ms = 0;
 	s->state = DOWN;
 	s->recheck = s->refresh = false;
-	if (stopping)
+	if (stopping || !why)
 		return;
 	metrics_add(METRIC_COUNT_LEDGER_FAILED, 1);
-	if (!strcmp(config->database, "embedded") && *embedded_error())
-		reason = embedded_error();
-	log_debug("ledger", "connection %u: %s", s->n, why);
+	(is_slow(s) && status.up ? log_warn : log_debug)("ledger", "connection %u%s: %s", s->n,
+	    is_slow(s) ? ", for lists and reports" : "", why);
 	slow_rests |= is_slow(s);
 	if (!is_slow(s) && !any_usable()) {
 		bool was_up = status.up;
 
-		say_down(reason);
+		say_down(strcmp(config->database, "embedded") || !*embedded_error()
+			? why
+			: embedded_error());
 		if (was_up && slots[0].state == DOWN) {
 			/* the one that finds out when the database is back */
 			slots[0].n_failures = slots[0].n_failures > 1 ? 1 : slots[0].n_failures;
@@ -199,7 +198,7 @@ slot_timer_cb(void *arg)
 	else if (is_slow(s) && s->state == READY && pgconn_busy(s->conn))
 		loop_timer_set(s->timer, SLOW_IDLE_MS);
 	else if (is_slow(s) && s->state == READY)
-		slot_down(s, "idle");
+		slot_down(s, NULL);
 	else if (s->state == DOWN)
 		slot_try(s);
 	else if (s->state == CHECKING)

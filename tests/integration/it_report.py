@@ -198,6 +198,16 @@ def away(cluster, daemon, conn):
     ok(wait_until(lambda: 'result' in conn.recv(conn.send('report', name='summary')), 60), 'and comes when it is back')
 
 
+def crowded(cluster):
+    """The database lets the daemon have no connection more than those for begins."""
+    cluster.psql('create role few login connection limit 1', 'grant effect_daemon to few')
+    config = {'database_connections': 1, 'request_timeout': '1s', 'auto_migrate': False}
+    with Daemon(cluster.conninfo(user='few'), config=config, tools=TOOLS) as daemon, daemon.ready().connect() as conn:
+        is_(conn.error('report', name='summary')['data']['name'], 'unavailable', 'a report that can have no connection is unavailable')
+        like(daemon.wait_log('for lists and reports'), 'warning.*too many connections', 'the log says why')
+        is_(conn.call('begin', tool='pay', key='crowded')['decision'], 'run', 'and begins go on')
+
+
 def by_sql(cluster):
     """psql of the report role: the same functions, all namespaces."""
     cluster.psql("create role morning login", "grant effect_report to morning")
@@ -214,5 +224,6 @@ with Cluster() as the_cluster:
         takes_long(the_cluster, the_daemon, the_conn)
         away(the_cluster, the_daemon, the_conn)
     by_sql(the_cluster)
+    crowded(the_cluster)
     is_(the_cluster.invariants(), [], 'no invariant is hurt')
 done()
