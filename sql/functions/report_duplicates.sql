@@ -33,12 +33,12 @@ begin
     from effect.tools_of(p_scope, p_namespace, p_tool) t
   ), life as materialized (
     -- all of a business key that may have landed, and was claimed in the window or ended a short while before
-    select l.id, l.business, t.same, t.window_ms, l.claimed_at, l.done_at, null::timestamptz as forgotten_at
+    select l.id, l.business, t.same, t.window_ms, t.keep_key_ms, l.claimed_at, l.done_at, null::timestamptz as forgotten_at
     from effect.ledger l join tool t on t.version = l.policy
     where l.business is not null and (l.done_at is null or (l.state = 'done' and l.outcome = 'succeeded')) and l.claimed_at < p_to
       and (l.done_at is null or l.done_at >= p_from - v_widest)
     union all
-    select p.id, p.business, t.same, t.window_ms, p.claimed_at, p.done_at, p.forgotten_at
+    select p.id, p.business, t.same, t.window_ms, t.keep_key_ms, p.claimed_at, p.done_at, p.forgotten_at
     from effect.past p join tool t on t.version = p.policy
     where p.business is not null and p.claimed_at < p_to and p.forgotten_at >= p_from - v_widest
   ), doubled as (
@@ -52,14 +52,22 @@ begin
     select n.*, max(n.end_at) over (partition by n.business, n.same order by n.claimed_at, n.id
       rows between unbounded preceding and 1 preceding) as last_end_at
     from numbered n
-  ), led as (
+  ), led as materialized (
     select s.*, max(case when s.end_at >= coalesce(s.last_end_at, '-infinity') then s.no end) over (
       partition by s.business, s.same order by s.claimed_at, s.id rows between unbounded preceding and 1 preceding) as last_no
     from last s
+  ), beside as (
+    select d.no, d.last_no as twin_no from led d
+    union all
+    -- where that is a former life of its own key, and no fault as the policy remembers nothing, it may be any other
+    select d.no, o.no
+    from led d join numbered w on w.no = d.last_no and w.id = d.id
+      join numbered o on o.business = d.business and o.same = d.same
+    where w.keep_key_ms = 0 and o.no < d.no and o.id <> d.id
   ), pair as (
     select d.id, d.claimed_at, d.forgotten_at is not null as is_past, d.same, w.id as twin, w.claimed_at as twin_claimed_at,
       case when w.forgotten_at <= d.claimed_at then 'business_expired' else 'business' end as how, g.gap
-    from led d join numbered w on w.no = d.last_no
+    from led d join beside b on b.no = d.no join numbered w on w.no = b.twin_no
       cross join lateral (select greatest(coalesce(effect.ms_between(w.done_at, d.claimed_at), 0), 0) as gap) g
     where d.claimed_at >= p_from and w.id <> d.id
       and case when p_within_ms is not null then g.gap <= p_within_ms

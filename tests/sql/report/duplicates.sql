@@ -105,6 +105,15 @@ select effect_test.tool('none', '{"keep_key": "0s", "keep_result": "0s"}') \gset
 select effect_test.begin(effect_test.e('n', 't1', '{"tool": "none"}')), pg_temp.done('n', 'succeeded', 'none'), effect_test.advance('1 s'),
   effect_test.begin(effect_test.e('n', 't2', '{"tool": "none"}')) \gset
 select is(pg_temp.pairs('{"tool": "none"}'), '[]', 'a tool that is to remember nothing has none');
+-- nor does a former life of its own hide another effect from whoever asks for a wider gap than such a policy may have
+select effect_test.tool('none', '{"keep_key": "0s", "keep_result": "0s", "business_window": "0s", "on_business_duplicate": "report"}') \gset
+select pg_temp.nothing() \gset
+select pg_temp.pay('a', '1', '{"tool": "none"}'), pg_temp.done('a', 'succeeded', 'none'), effect_test.advance('1 s'),
+  pg_temp.pay('b', '1', '{"tool": "none"}'), pg_temp.done('b', 'succeeded', 'none'), effect_test.advance('1 s'),
+  pg_temp.pay('b', '1', jsonb_build_object('tool', 'none', 'token', gen_random_uuid())) \gset
+select is(effect_test.cells(effect_test.told('duplicates', jsonb_build_object('to', effect.now() + interval '1 s', 'tool', 'none', 'within_ms', 60000)), 'key', 'twin', 'gap_ms'),
+  jsonb_build_array(jsonb_build_array('b', effect.id('default', 'none', 'a'), 2000), jsonb_build_array('b', effect.id('default', 'none', 'a'), 1000)),
+  'of a tool that is to remember nothing, too: each life that has a twin');
 -- one of both kinds is one row
 select pg_temp.nothing() \gset
 select pg_temp.pay('k', '1'), pg_temp.done('k'), effect_test.advance('2 h 1 s'), pg_temp.pay('k', '1', jsonb_build_object('token', gen_random_uuid())) \gset
