@@ -163,7 +163,6 @@ sweeper_order(const struct batch_row *row)
 
 	if (!batch_uuid(row, SWEEP_EFFECT, &order.effect))
 		return;
-	stats_count_all(order.ns, order.tool, batch_text(row, SWEEP_COUNTED, NULL), false);
 	order.since_us =
 	    batch_null(row, SWEEP_SINCE) ? order.claimed_at_us : batch_instant(row, SWEEP_SINCE);
 	if (strcmp(task, "probe") == 0) {
@@ -209,11 +208,19 @@ sweeper_note(int err, int n_rows, bool full)
 	gauges_set_sweep(&sweep);
 }
 
+/* Also of a sweep that is answered while we stop, of which nothing else is made. */
 static void
-sweeper_count(int err, int n)
+sweeper_count(int err, const struct batch_row *rows, int n)
 {
 	metrics_add(err == 0 ? METRIC_COUNT_SWEEP_OK : METRIC_COUNT_SWEEP_FAILED, 1);
 	metrics_add(METRIC_COUNT_SWEEP_ROW, (uint64_t)n);
+	for (int i = 0; i < n; i++) {
+		struct batch_row row = {.result = rows->result, .row = i, .n_rows = n};
+
+		stats_count_all(batch_text(&row, SWEEP_NAMESPACE, NULL),
+		    batch_text(&row, SWEEP_TOOL, NULL), batch_text(&row, SWEEP_COUNTED, NULL),
+		    false);
+	}
 }
 
 static void
@@ -224,7 +231,7 @@ sweeper_done_cb(struct batch_item *done, int err, const struct batch_row *row)
 
 	assert(done == &item && sweeping);
 	sweeping = false;
-	sweeper_count(err, n);
+	sweeper_count(err, row, n);
 	if (stopped)
 		return;
 	sweeper_note(err, n, full);

@@ -316,6 +316,26 @@ def background(cluster):
     ok(0 < n_words <= len(probe.asked()) and n_words >= n_probes, 'and each word of a probe', (n_words, n_probes, len(probe.asked())))
 
 
+def sweeps_at_the_end(cluster):
+    """A sweep that is answered while the daemon stops is counted, too: what lapsed in it will not lapse again."""
+    tool = {'name': 'brief', 'class': 'irreversible', 'lease': '1s', 'escalate_after': '1h'}
+    holder = Session(cluster)
+    config = {**QUIET, 'sweep_interval': '100ms', 'request_timeout': '60s'}
+    with Daemon(cluster, config=config, tools=[tool]) as daemon, daemon.ready().connect() as conn:
+        holder.do('begin', 'lock table effect.event in exclusive mode')  # the sweep waits for it
+        conn.call('begin', tool='brief', key='k')
+        waits = "select pid from pg_stat_activity where query like '%effect.sweep(%' and wait_event_type = 'Lock'"
+        wait_until(lambda: cluster.psql(waits), 30, 'a sweep is under way')
+        n_lines = len(daemon.log())
+        daemon.signal(signal.SIGTERM)
+        daemon.wait_log('event=stop', after=n_lines)
+        holder.do('rollback')
+        is_(daemon.wait(), 0, 'a stop with a sweep under way ends with 0')
+    holder.close()
+    is_((cluster.psql("select kind from effect.event where effect = effect.id('default', 'brief', 'k')"), stat(cluster)['brief', 'lapsed']),
+        ('lapsed', 1), 'what lapsed in it is counted')
+
+
 def own(cluster):
     """Of tools with a policy."""
     return collections.Counter({key: n for key, n in stat(cluster).items() if key[0] in ('pay', 'mail', 'book', 'look')})
@@ -336,4 +356,5 @@ with Cluster() as the_cluster:
     register(the_cluster)
 with Cluster() as the_cluster:
     background(the_cluster)
+    sweeps_at_the_end(the_cluster)
 done()
