@@ -226,8 +226,8 @@ make_window(struct run *run)
 	struct match_plan *match = &run->plan.match;
 
 	if (run->sum.n_rows == 0 && reckon_n_bad(run->reckon) > 0)
-		return bad_input_take(run,
-		    xasprintf("no row could be read; %s", reckon_first_bad(run->reckon)));
+		return bad_input_take(
+		    run, xasprintf("no row could be read; %s", reckon_first_bad(run->reckon)));
 	if (run->first_us > run->last_us && (!run->plan.has_from || !run->plan.has_to))
 		return bad_input(run,
 		    "no row tells a time, so both ends of the window are needed "
@@ -290,6 +290,12 @@ tell(struct run *run)
 	progress_clear(&run->progress);
 	if (run->open)
 		code = reckon_open(run->reckon, run->ctl, ASK_MS, is_stopped, &run->sum);
+	if (run->open && is_stopped()) {
+		show_failure(run->ctl, CTL_INPUT, "interrupted",
+		    "%s: interrupted: %llu incidents were opened, %llu are left", run->ctl->verb,
+		    (unsigned long long)run->sum.n_opened, (unsigned long long)run->sum.n_left);
+		return 128 + stop_signal;
+	}
 	if ((run->out || run->csv) && !reckon_write(run->reckon, run->out, &why)) {
 		show_failure(run->ctl, CTL_BUG, "output", "%s: %s", run->ctl->verb, why);
 		free(why);
@@ -312,7 +318,7 @@ reconcile(struct run *run)
 	char *why = NULL;
 	int code;
 
-	run->reckon = reckon_new(run->plan.tool, run->plan.ns, run->all, &why);
+	run->reckon = reckon_new(run->plan.tool, run->plan.ns, run->all, run->open, &why);
 	if (!run->reckon)
 		return bad_input_take(run, why);
 	run->match = match_new(&run->plan.match, reckon_found, run->reckon);

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define SHOWN_MAX 20	    /* findings, and bad rows, that people are shown */
-#define TOLD_MAX 1000	    /* findings in the JSON, incidents in one run */
+#define TOLD_MAX 1000	    /* findings in the JSON, incidents that one run opens */
 #define INCIDENT_BYTES 1000 /* of a reason, and of evidence */
 #define REFERENCE_BYTES 255
 
@@ -41,33 +41,51 @@ struct reckon {
 	struct tempfile_writer *writer;
 	char *why;
 	struct shown shown[SHOWN_MAX];
-	size_t n_shown, n_told, n_incidents;
+	size_t n_shown, n_told;
 	struct buf told, bad; /* JSON elements, comma-joined */
 	char *bad_lines[SHOWN_MAX];
 	size_t n_bad_lines;
-	char *incidents[TOLD_MAX]; /* params */
+	struct tempfile_writer *incidents; /* params, a line each; NULL = none are wanted */
 };
 
 static const char *const head[] = {"class", "line", "reference", "time", "effect", "key", "state",
     "attempt", "claimed_at", "done_at", "field", "ledger", "provider", "text", "next", NULL};
 
+static void
+free_list(struct tempfile_writer *list)
+{
+	if (list)
+		close(list->fd);
+	free(list);
+}
+
+static bool
+new_list(struct tempfile_writer **ret, char **ret_why)
+{
+	int fd = tempfile_open();
+
+	if (fd < 0) {
+		*ret_why = xasprintf("cannot make a temporary file in \"%s\": %s",
+		    tempfile_folder(), strerror(errno));
+		return false;
+	}
+	*ret = xmalloc(sizeof **ret);
+	tempfile_writer_init(*ret, fd, 0);
+	return true;
+}
+
 struct reckon *
-reckon_new(const char *tool, const char *ns, bool all, char **ret_why)
+reckon_new(const char *tool, const char *ns, bool all, bool open, char **ret_why)
 {
 	struct reckon *r = xcalloc(1, sizeof *r);
-	int fd = tempfile_open();
 
 	r->tool = tool;
 	r->ns = ns;
 	r->all = all;
-	if (fd < 0) {
-		*ret_why = xasprintf("cannot make a temporary file in \"%s\": %s",
-		    tempfile_folder(), strerror(errno));
+	if (!new_list(&r->writer, ret_why) || (open && !new_list(&r->incidents, ret_why))) {
 		reckon_free(r);
 		return NULL;
 	}
-	r->writer = xmalloc(sizeof *r->writer);
-	tempfile_writer_init(r->writer, fd, 0);
 	csv_line(&r->csv, head);
 	return r;
 }
@@ -77,9 +95,8 @@ reckon_free(struct reckon *r)
 {
 	if (!r)
 		return;
-	if (r->writer)
-		close(r->writer->fd);
-	free(r->writer);
+	free_list(r->writer);
+	free_list(r->incidents);
 	buf_free(&r->csv.out);
 	buf_free(&r->told);
 	buf_free(&r->bad);
@@ -91,8 +108,6 @@ reckon_free(struct reckon *r)
 	}
 	for (size_t i = 0; i < r->n_bad_lines; i++)
 		free(r->bad_lines[i]);
-	for (size_t i = 0; i < r->n_incidents; i++)
-		free(r->incidents[i]);
 	free(r->why);
 	free(r);
 }
@@ -124,6 +139,14 @@ reckon_first_bad(const struct reckon *r)
 /* ---- one finding ---- */
 
 static void
+add_to(struct reckon *r, struct tempfile_writer *list, const struct buf *text)
+{
+	if (!r->why && !tempfile_write(list, text->data, text->len))
+		r->why = xasprintf("cannot write to a temporary file in \"%s\": %s",
+		    tempfile_folder(), strerror(errno));
+}
+
+static void
 add_line(struct reckon *r, const struct match_finding *f, struct wording *w)
 {
 	const char *const cells[] = {match_class_name(f->class), w->line, w->reference,
@@ -135,9 +158,7 @@ add_line(struct reckon *r, const struct match_finding *f, struct wording *w)
 	csv_line(&r->csv, cells);
 	if (r->csv.out.len < TEMPFILE_BLOCK_BYTES)
 		return;
-	if (!r->why && !tempfile_write(r->writer, r->csv.out.data, r->csv.out.len))
-		r->why = xasprintf("cannot write to a temporary file in \"%s\": %s",
-		    tempfile_folder(), strerror(errno));
+	add_to(r, r->writer, &r->csv.out);
 	buf_clear(&r->csv.out);
 }
 
@@ -205,11 +226,11 @@ add_cut(struct buf *out, const char *name, const char *text, size_t n)
  * The params of an incident. The evidence says what was found, and not where in which file, so that
  * the same finding of another file is the same incident.
  */
-static char *
-incident_params(const struct reckon *r, const struct match_finding *f, struct wording *w)
+static void
+add_incident(struct reckon *r, const struct match_finding *f, struct wording *w)
 {
 	struct buf out = {0}, reason = {0}, evidence = {0};
-	char *params, *reference;
+	char *reference;
 
 	buf_add_char(&out, '{');
 	if (f->effect) {
@@ -234,12 +255,11 @@ incident_params(const struct reckon *r, const struct match_finding *f, struct wo
 		buf_printf(&evidence, "; %s: the ledger has %s, the provider %s", f->field,
 		    f->ledger, f->provider);
 	add_cut(&out, "evidence", buf_str(&evidence), INCIDENT_BYTES);
-	buf_add_char(&out, '}');
-	params = xstrdup(buf_str(&out));
+	buf_add_str(&out, "}\n");
+	add_to(r, r->incidents, &out);
 	buf_free(&out);
 	buf_free(&reason);
 	buf_free(&evidence);
-	return params;
 }
 
 void
@@ -263,8 +283,8 @@ reckon_found(void *arg, const struct match_finding *f)
 		add_told(r, f, &w);
 	if (is_finding && r->n_shown < SHOWN_MAX)
 		add_shown(r, f, &w);
-	if (is_serious && r->n_incidents < TOLD_MAX)
-		r->incidents[r->n_incidents++] = incident_params(r, f, &w);
+	if (is_serious && r->incidents)
+		add_incident(r, f, &w);
 	wording_free(&w);
 }
 
@@ -283,29 +303,61 @@ reckon_bad(struct reckon *r, uint64_t line, const char *why)
 
 /* ---- when all is known ---- */
 
+/* The incidents from their first, for one reader; NULL: errno says why. */
+static FILE *
+open_incidents(struct reckon *r)
+{
+	int fd = tempfile_flush(r->incidents) ? fcntl(r->incidents->fd, F_DUPFD_CLOEXEC, 0) : -1;
+	FILE *lines = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (fd >= 0 && !lines)
+		close(fd);
+	return lines;
+}
+
+/* The exit code. */
+static int
+open_one(const struct ctl *ctl, struct ask *what, struct reckon_sum *sum)
+{
+	struct ask_answer answer = {0};
+	char *why = NULL;
+	int err = ask(ctl, what, &answer, NULL, &why);
+	int code = show_asked(ctl, err, why, &answer);
+
+	if (code == CTL_OK && ask_true(&answer, answer.result, "already"))
+		sum->n_already++;
+	else if (code == CTL_OK)
+		sum->n_opened++;
+	ask_answer_free(&answer);
+	return code;
+}
+
 int
 reckon_open(struct reckon *r, const struct ctl *ctl, int64_t deadline_ms, bool (*stopped)(void),
     struct reckon_sum *sum)
 {
 	struct ask what = {.method = "incident", .again = ASK_ALWAYS, .deadline_ms = deadline_ms};
-	struct ask_answer answer = {0};
-	int code = CTL_OK, err;
-	char *why = NULL;
+	FILE *lines = open_incidents(r);
+	int code = CTL_OK;
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t len;
 
 	sum->opened = true;
-	sum->n_left = r->n_serious - r->n_incidents;
-	for (size_t i = 0; i < r->n_incidents && code == CTL_OK && !stopped(); i++) {
-		what.params = r->incidents[i];
-		what.params_len = strlen(r->incidents[i]);
-		ask_answer_free(&answer);
-		err = ask(ctl, &what, &answer, NULL, &why);
-		code = show_asked(ctl, err, why, &answer);
-		if (code == CTL_OK && ask_true(&answer, answer.result, "already"))
-			sum->n_already++;
-		else if (code == CTL_OK)
-			sum->n_opened++;
+	while (lines && code == CTL_OK && sum->n_opened < TOLD_MAX && !stopped() &&
+	    (len = getline(&line, &size, lines)) > 0) {
+		what.params = line;
+		what.params_len = (size_t)len - 1;
+		code = open_one(ctl, &what, sum);
 	}
-	ask_answer_free(&answer);
+	sum->n_left = r->n_serious - sum->n_opened - sum->n_already;
+	if (!lines || ferror(lines))
+		code = show_failure(ctl, CTL_BUG, "output",
+		    "%s: cannot use a temporary file in \"%s\": %s", ctl->verb, tempfile_folder(),
+		    strerror(errno));
+	if (lines)
+		fclose(lines);
+	free(line);
 	return code;
 }
 

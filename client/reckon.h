@@ -11,7 +11,8 @@
 struct reckon;
 
 /* all: the list has what matches, too. NULL: *ret_why is one owned line. */
-struct reckon *reckon_new(const char *tool, const char *ns, bool all, char **ret_why);
+/* open: incidents will be opened. */
+struct reckon *reckon_new(const char *tool, const char *ns, bool all, bool open, char **ret_why);
 void reckon_free(struct reckon *reckon); /* NULL is fine */
 /* For match_new(). */
 void reckon_found(void *reckon, const struct match_finding *finding);
@@ -33,7 +34,7 @@ struct reckon_sum {
 	uint64_t n_opened, n_already, n_left;
 };
 
-/* Opens an incident for each serious finding, as far as they go. The exit code. */
+/* Opens an incident for each serious finding, as many as one run may; once. The exit code. */
 int reckon_open(struct reckon *reckon, const struct ctl *ctl, int64_t deadline_ms,
     bool (*stopped)(void), struct reckon_sum *sum);
 /* The list, to `path` or, NULL, standard output. False: *ret_why is one owned line. */

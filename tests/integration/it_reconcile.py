@@ -283,6 +283,30 @@ def incidents(daemon, conn, world):
     world.book.pop()
 
 
+def many_incidents(daemon, conn):
+    """More of them than one run opens: the next run goes on. A signal on the way ends it, and says how many are left."""
+    rows = ''.join(f'nobody {n},,nobody {n},1,1,{at(5).isoformat()},\n' for n in range(1003))
+    text = ','.join(FIELDS) + '\n' + rows
+    path = os.path.join(PLACE, 'many.csv')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+    run = subprocess.Popen([program('effectctl'), '-s', daemon.socket, 'reconcile', '--tool', 'refund', '--from', path, '--open', '-q'],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: conn.call('list', incidents=True, limit=1)['incidents'], 60, 'the first one is opened')
+    daemon.signal(signal.SIGSTOP)
+    run.send_signal(signal.SIGINT)
+    daemon.signal(signal.SIGCONT)
+    told, said = run.communicate(timeout=60 * SLOW)
+    left = re.search(rb'interrupted: ([0-9]+) incidents were opened, ([0-9]+) are left', said)
+    ok(run.returncode == 130 and told == b'' and left and int(left[1]) > 0 and int(left[1]) + int(left[2]) == 1003,
+       'interrupted while incidents are opened: so many were, so many are left', said)
+    opened, sums = int(left[1]) if left else 0, []
+    for _ in range(2):
+        sums.append(reconcile(daemon, '--open', source=text)[1]['incidents'])
+    is_(sums, [{'opened': min(1003 - opened, 1000), 'already': opened, 'left': max(3 - opened, 0)}, {'opened': max(3 - opened, 0), 'already': min(opened + 1000, 1003), 'left': 0}],
+        'the next run goes on where that one ended')
+
+
 def by_command(daemon, world):
     """--from exec: what the policy's command writes, if it ends well."""
     script = os.path.join(PLACE, 'export.sh')
@@ -413,6 +437,7 @@ def main():
     with Cluster() as cluster, Daemon(cluster, tools=[TOOL, PEOPLE]) as daemon, daemon.connect() as conn:
         daemon.ready()
         cluster.psql("update effect.schema_version set installed_at = now() - interval '1 year'")
+        many_incidents(daemon, conn)
         on_the_move(daemon, cluster, conn)
     done()
 
