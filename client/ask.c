@@ -84,25 +84,65 @@ understand(struct ask_answer *answer, const char *opaque)
 	return (answer->result == 0) != (answer->error == 0);
 }
 
-/* One connection, one line, one answer. *ret_sent turns true as soon as a byte may have left. */
+static char *
+socket_path(const struct ctl *ctl)
+{
+	return ctl->socket ? xstrdup(ctl->socket) : config_default_socket();
+}
+
+static void
+make_line(const struct ask *what, struct buf *out)
+{
+	buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":");
+	buf_json_string(out, what->method, strlen(what->method));
+	buf_add_str(out, ",\"params\":");
+	buf_add(out, what->params, what->params_len);
+	buf_add_str(out, "}\n");
+}
+
+void
+ask_early(const struct ctl *ctl, const struct ask *what, struct ask_early *ret)
+{
+	char *path = socket_path(ctl);
+	int64_t until_ms = conn_now_ms() + what->deadline_ms;
+	struct buf line = {0};
+
+	make_line(what, &line);
+	ret->sent_ms = conn_now_ms();
+	if (conn_open(&ret->conn, path, until_ms) ||
+	    conn_send(&ret->conn, line.data, line.len, until_ms))
+		conn_close(&ret->conn);
+	buf_free(&line);
+	free(path);
+}
+
+/* One connection, one line, one answer, unless the line was sent before. *ret_sent turns true as
+ * soon as a byte may have left. */
 static int
-try_once(const char *path, const struct buf *line, const char *opaque, int64_t until_ms,
+try_once(const char *path, const struct buf *line, const struct ask *what, int64_t until_ms,
     struct ask_answer *ret, bool *ret_sent, char **ret_why)
 {
+	bool early = what->early && what->early->conn.fd >= 0;
 	struct conn conn;
-	int err = conn_open(&conn, path, until_ms);
+	int err = 0;
 
+	if (early) {
+		conn = what->early->conn;
+		what->early->conn = (struct conn){.fd = -1};
+	} else {
+		err = conn_open(&conn, path, until_ms);
+	}
 	if (err)
 		goto out;
 	*ret_sent = true;
-	ret->sent_ms = conn_now_ms();
-	if ((err = conn_send(&conn, line->data, line->len, until_ms)))
+	ret->sent_ms = early ? what->early->sent_ms : conn_now_ms();
+	if (!early && (err = conn_send(&conn, line->data, line->len, until_ms)))
 		goto out;
 	/* nothing else was asked on this connection, so that the first line is the answer, also one
 	 * without our id */
 	if ((err = conn_recv(&conn, &ret->line, until_ms)))
 		goto out;
-	if (!understand(ret, opaque)) {
+	if (!understand(ret, what->opaque)) {
 		*ret_why =
 		    xasprintf("what answers at \"%s\" does not speak effectd's protocol", path);
 		conn_close(&conn);
@@ -153,7 +193,7 @@ int
 ask(const struct ctl *ctl, const struct ask *what, struct ask_answer *ret, bool *ret_sent,
     char **ret_why)
 {
-	char *path = ctl->socket ? xstrdup(ctl->socket) : config_default_socket();
+	char *path = socket_path(ctl);
 	int64_t until_ms = conn_now_ms() + what->deadline_ms;
 	int64_t backoff_ms = PAUSE_MS_MIN, pause_ms;
 	struct buf line = {0};
@@ -161,18 +201,13 @@ ask(const struct ctl *ctl, const struct ask *what, struct ask_answer *ret, bool 
 	char *why = NULL;
 	int err;
 
-	buf_printf(&line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":");
-	buf_json_string(&line, what->method, strlen(what->method));
-	buf_add_str(&line, ",\"params\":");
-	buf_add(&line, what->params, what->params_len);
-	buf_add_str(&line, "}\n");
+	make_line(what, &line);
 	do {
 		free(why);
 		why = NULL;
 		ask_answer_free(ret);
 		pause_ms = backoff_ms;
-		err = try_once(
-		    path, &line, what->opaque, until_ms + ANSWER_GRACE_MS, ret, &sent, &why);
+		err = try_once(path, &line, what, until_ms + ANSWER_GRACE_MS, ret, &sent, &why);
 		again = err == ERR_UNAVAILABLE || (!err && says_unavailable(ret, &pause_ms));
 		again = again && (what->again == ASK_ALWAYS || (what->again == ASK_SENT && sent));
 		backoff_ms *= 2;

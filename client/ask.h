@@ -6,6 +6,7 @@
 #define EFFECTD_ASK_H
 
 #include "buf.h"
+#include "conn.h"
 #include "ctl.h"
 #include "errors.h"
 #include "json.h"
@@ -13,6 +14,12 @@
 #include <stdint.h>
 
 #define ASK_DEADLINE_MS 5000
+
+/* A question whose answer is fetched later. */
+struct ask_early {
+	struct conn conn; /* closed: it was not sent, or its answer was fetched */
+	int64_t sent_ms;
+};
 
 enum ask_again {
 	ASK_ONCE,  /* reads: the user sees the failure and decides */
@@ -29,6 +36,9 @@ struct ask {
 	enum ask_again again;
 	int64_t deadline_ms; /* from now; no try starts later, an answer is waited for a little
 				longer */
+	/* By ask_early() with the same method and params, or NULL: the first try only waits for its
+	 * answer, and closes it. */
+	struct ask_early *early;
 };
 
 /* The answer that came: exactly one of result and error is not 0. */
@@ -47,6 +57,13 @@ struct ask_answer {
 int ask(const struct ctl *ctl, const struct ask *what, struct ask_answer *ret, bool *ret_sent,
     char **ret_why) must_check;
 void ask_answer_free(struct ask_answer *answer);
+
+/*
+ * Sends the question and does not wait, so that the daemon works at it meanwhile; ask() fetches the
+ * answer. What fails here is no failure yet: ask() then asks anew. Whose answer is not wanted any
+ * more is given up by conn_close(&ret->conn).
+ */
+void ask_early(const struct ctl *ctl, const struct ask *what, struct ask_early *ret);
 
 /* Reading members of an object of the answer. NULL / false: absent or of another type. Text is
  * owned by the caller, and has no NUL inside. */

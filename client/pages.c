@@ -1,7 +1,8 @@
 /*
  * Walking the pages. Promise: a page that did not come is asked for again by the same cursor, over
- * restarts of the daemon, and no effect is skipped or told twice by it. What effects are compared
- * with does not belong here.
+ * restarts of the daemon, and no effect is skipped or told twice by it. While a page is looked at
+ * the daemon is at work on the next one, and on no more: it waits in the daemon and in the socket.
+ * What effects are compared with does not belong here.
  */
 #include "pages.h"
 
@@ -16,8 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLICE_MS 2000 /* of the patience: how long one question waits, so that a stop is noticed \
-		       */
+#define SLICE_MS 2000 /* how long one question waits, so that a stop is noticed */
 #define PAUSE_MS 200
 #define UUID_CHARS (UUID_TEXT_BYTES - 1)
 
@@ -50,14 +50,23 @@ is_passing(const struct ask_answer *answer)
 	    (code == err_code(ERR_UNAVAILABLE) || code == err_code(ERR_OVERLOADED));
 }
 
-/* One page, however long the daemon is away. The exit code. */
-static int
-ask_page(const struct pages *p, const struct buf *params, struct ask_answer *answer)
+static struct ask
+question(const struct buf *params, struct ask_early *early)
 {
-	struct ask what = {.method = "scan",
+	return (struct ask){.method = "scan",
 	    .params = params->data,
 	    .params_len = params->len,
-	    .again = ASK_ALWAYS};
+	    .again = ASK_ALWAYS,
+	    .deadline_ms = SLICE_MS,
+	    .early = early};
+}
+
+/* One page, however long the daemon is away. The exit code. */
+static int
+ask_page(const struct pages *p, const struct buf *params, struct ask_early *early,
+    struct ask_answer *answer)
+{
+	struct ask what = question(params, early);
 	int64_t until_ms = conn_now_ms() + p->patience_ms, left_ms;
 	char *why = NULL;
 	int err;
@@ -240,21 +249,30 @@ int
 pages_walk(struct pages *p)
 {
 	struct ask_answer answer = {0};
+	struct ask_early early = {.conn = {.fd = -1}};
 	struct buf params = {0};
+	struct ask next;
 	char *cursor = NULL;
 	int code;
 
 	do {
 		make_params(p, cursor, &params);
 		ask_answer_free(&answer);
-		code = ask_page(p, &params, &answer);
-		if (code == CTL_OK)
-			code = take_page(p, &answer);
+		code = ask_page(p, &params, &early, &answer);
 		free(cursor);
 		cursor = code == CTL_OK ? ask_text(&answer, answer.result, "cursor") : NULL;
+		if (cursor) {
+			make_params(p, cursor, &params);
+			next = question(&params, NULL);
+			ask_early(p->ctl, &next, &early);
+		}
+		if (code == CTL_OK)
+			code = take_page(p, &answer);
 		if (code == CTL_OK)
 			p->at(p->arg, share_before(cursor), p->n_effects);
-	} while (cursor);
+	} while (code == CTL_OK && cursor);
+	free(cursor);
+	conn_close(&early.conn);
 	ask_answer_free(&answer);
 	buf_free(&params);
 	return code;

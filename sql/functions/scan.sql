@@ -7,6 +7,7 @@
 -- ledger's time, claimed_at when the ledger began, lease_until since when it remembers all of the tool's effects.
 -- Of the ledger and of the past each it looks at no more than 10,000 rows of any tool, and tells no more than p_limit rows
 -- and half a MiB: a page may be empty and not be the last. claimed_at: of the first attempt that is open. kept: only with p_kept.
+-- Each of the two is one range of its primary key, read no further than the page goes.
 create or replace function effect.scan(
   p_scope text, p_namespace text, p_tool text, p_from timestamptz, p_to timestamptz, p_after uuid, p_limit integer,
   p_kept boolean)
@@ -26,70 +27,66 @@ declare
   v_to timestamptz := coalesce(p_to, 'infinity');
   v_policies bigint[];
   v_remember interval;
-  v_row record;
-  v_looked integer := 0;
-  v_told integer := 0;
-  v_bytes bigint := 0;
-  v_last uuid;
-  v_end uuid;
 begin
   select array_agg(t.version), min(effect.ms(t.keep_key_ms) + effect.past_for(t.keep_key_ms)) into v_policies, v_remember
   from effect.tool t
   where t.namespace = p_namespace and t.name = p_tool and effect.in_scope(t.namespace, p_scope);
 
-  -- Where the page ends: as far as either table may be read. Walked row by row, as both are read no further then.
-  for v_row in
-    select l.id, l.policy, l.attempt, coalesce(l.open_from, l.claimed_at) as claimed_at, l.done_at,
-      200 + octet_length(l.key) + case when p_kept then coalesce(octet_length(l.kept), 0) else 0 end as bytes
-    from effect.ledger l
-    where l.id > v_after and v_policies is not null
-    order by l.id
-  loop
-    if v_looked = 10000 or v_told = p_limit or v_bytes > 524288 then
-      v_end := v_last;
-      exit;
-    end if;
-    v_looked := v_looked + 1;
-    v_last := v_row.id;
-    if v_row.policy = any (v_policies)
-      and (v_row.attempt > 1 or (v_row.claimed_at <= v_to and coalesce(v_row.done_at, 'infinity') >= v_from)) then
-      v_told := v_told + 1;
-      v_bytes := v_bytes + v_row.bytes;
-    end if;
-  end loop;
-  v_looked := 0;
-  v_told := 0;
-  v_last := v_after;
-  for v_row in
-    select p.id, p.policy = any (v_policies) and p.claimed_at <= v_to and p.done_at >= v_from as fits
-    from effect.past p
-    where p.id > v_after and v_policies is not null
-    order by p.id
-  loop
-    exit when v_row.id > v_end;
-    -- lives of one id are told together
-    if (v_looked >= 10000 or v_told >= p_limit) and v_row.id <> v_last then
-      v_end := v_last;
-      exit;
-    end if;
-    v_looked := v_looked + 1;
-    v_last := v_row.id;
-    v_told := v_told + v_row.fits::integer;
-  end loop;
-
+  -- The limits are nested so that rows come one by one and nothing is read behind the last one: of all rows the first 10,000,
+  -- of these the first p_limit that fit. The 10,000th is let through either way, as the page ends there.
   return query
-  select l.id, l.key, l.state::text, case when l.state = 'done' then l.outcome::text end, l.attempt,
-    coalesce(l.open_from, l.claimed_at), l.done_at, l.lease_until, l.business, case when p_kept then l.kept end
-  from effect.ledger l
-  where l.id > v_after and l.id <= coalesce(v_end, 'ffffffff-ffff-ffff-ffff-ffffffffffff') and l.policy = any (v_policies)
-    and (l.attempt > 1 or (coalesce(l.open_from, l.claimed_at) <= v_to and coalesce(l.done_at, 'infinity') >= v_from))
-  union all
-  select p.id, null, 'forgotten', null, 1, p.claimed_at, p.done_at, null, p.business, null
-  from effect.past p
-  where p.id > v_after and p.id <= coalesce(v_end, 'ffffffff-ffff-ffff-ffff-ffffffffffff') and p.policy = any (v_policies)
-    and p.claimed_at <= v_to and p.done_at >= v_from
-  order by 1;
-  return query select v_end, null::text, 'end', null::text, null::integer,
-    (select min(s.installed_at) from effect.schema_version s), v_now, v_now - v_remember, null::uuid, null::text;
+  with ledger as materialized (
+    select f.*, row_number() over so_far as told,
+      sum(200 + octet_length(f.key) + coalesce(octet_length(f.kept), 0)) over so_far as bytes
+    from (
+      select *
+      from (
+        select l.id, l.key, l.state, l.outcome, l.attempt, coalesce(l.open_from, l.claimed_at) as claimed_at, l.done_at,
+          l.lease_until, l.business, case when p_kept then l.kept end as kept, row_number() over (order by l.id) as looked,
+          l.policy = any (v_policies) and (l.attempt > 1
+            or (coalesce(l.open_from, l.claimed_at) <= v_to and coalesce(l.done_at, 'infinity') >= v_from)) as fits
+        from effect.ledger l
+        where l.id > v_after and v_policies is not null
+        order by l.id
+        limit 10000) a
+      where a.fits or a.looked = 10000
+      order by a.id
+      limit p_limit) f
+    window so_far as (order by f.id rows unbounded preceding)
+  ), past as materialized (
+    -- with ties: lives of one id are told together
+    select f.*, row_number() over (order by f.id rows unbounded preceding) as told
+    from (
+      select *
+      from (
+        select p.id, p.claimed_at, p.done_at, p.business, row_number() over (order by p.id) as looked,
+          p.policy = any (v_policies) and p.claimed_at <= v_to and p.done_at >= v_from as fits
+        from effect.past p
+        where p.id > v_after and v_policies is not null
+        order by p.id
+        fetch first 10000 rows with ties) a
+      where a.fits or a.looked >= 10000
+      order by a.id
+      fetch first (p_limit) rows with ties) f
+  ), page as materialized (
+    select least(
+      (select l.id from ledger l where l.told = p_limit or l.looked = 10000 or l.bytes > 524288 order by l.id limit 1),
+      (select p.id from past p where p.told = p_limit or p.looked >= 10000 order by p.id limit 1)) as ends
+  )
+  select r.effect, r.key, r.state, r.outcome, r.attempt, r.claimed_at, r.done_at, r.lease_until, r.business, r.kept
+  from (
+    select l.id as place, l.id as effect, l.key, l.state::text, case when l.state = 'done' then l.outcome::text end as outcome,
+      l.attempt, l.claimed_at, l.done_at, l.lease_until, l.business, l.kept
+    from ledger l, page
+    where l.fits and (l.id <= page.ends or page.ends is null)
+    union all
+    select p.id, p.id, null, 'forgotten', null, 1, p.claimed_at, p.done_at, null, p.business, null
+    from past p, page
+    where p.fits and (p.id <= page.ends or page.ends is null)
+    union all
+    select null, page.ends, null, 'end', null, null, (select min(s.installed_at) from effect.schema_version s), v_now,
+      v_now - v_remember, null, null
+    from page) r
+  order by r.place nulls last;
 end
 $$;
