@@ -184,6 +184,18 @@ begin
 end
 $$;
 
+-- what reconcile found of a key's effect, brought by an operator
+create function iso.incident(p_reason text, p_key text default 'k') returns text
+language sql as $$
+  select concat_ws(' ', i.answer, case i.already when true then 'already' when false then 'noted' end)
+  from effect.incident(array[iso.id(p_key)], array[null::text], array[null::text], array[null::text], array[null::text], array[p_reason],
+    array[null::text], array['uid:1']) i
+$$;
+create function iso.incidents() returns text
+language sql as $$
+  select coalesce(string_agg(e.reason, ', ' order by e.reason, e.effect), 'none') from effect.event e where e.kind = 'reconcile'
+$$;
+
 create function iso.release(p_token text, p_key text default 'k') returns text
 language plpgsql as $$ begin return iso.says(effect_test.release(iso.entry(p_key, p_token, '{}'))); end $$;
 
