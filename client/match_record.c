@@ -75,20 +75,28 @@ match_record_row(const char **at, struct export_row *ret, size_t n_fields)
 }
 
 void
-match_record_add_effect(struct buf *out, const struct match_effect *effect)
+match_record_add_effect(struct buf *out, const struct match_effect *effect, size_t n_compare)
 {
 	struct match_effect bare = *effect;
 
 	bare.key = NULL;
 	buf_add(out, &bare, offsetof(struct match_effect, values));
 	add_text(out, effect->key);
+	for (size_t i = 0; i < n_compare; i++) {
+		add_text(out, effect->values[i]);
+		buf_add_char(out, (char)effect->numbers[i]);
+	}
 }
 
 void
-match_record_effect(const char **at, struct match_effect *ret)
+match_record_effect(const char **at, struct match_effect *ret, size_t n_compare)
 {
 	*ret = (struct match_effect){0};
 	memcpy(ret, *at, offsetof(struct match_effect, values));
 	*at += offsetof(struct match_effect, values);
 	ret->key = read_text(at);
+	for (size_t i = 0; i < n_compare; i++) {
+		ret->values[i] = read_text(at);
+		ret->numbers[i] = *(*at)++;
+	}
 }

@@ -16,11 +16,11 @@ void match_record_add_i64(struct buf *out, int64_t value);
 #define MATCH_RECORD_PLACE_BYTES 24
 void match_record_add_place(struct buf *out, int64_t time_us, const struct export_row *row);
 
-/* The first n_fields values of a row; all of an effect but its values. */
+/* With the first n values: of the export's fields, of what is compared. */
 void match_record_add_row(struct buf *out, const struct export_row *row, size_t n_fields);
-void match_record_add_effect(struct buf *out, const struct match_effect *effect);
+void match_record_add_effect(struct buf *out, const struct match_effect *effect, size_t n_compare);
 /* Read from *at, which moves; their texts are borrowed from there. */
 void match_record_row(const char **at, struct export_row *ret, size_t n_fields);
-void match_record_effect(const char **at, struct match_effect *ret);
+void match_record_effect(const char **at, struct match_effect *ret, size_t n_compare);
 
 #endif

@@ -105,9 +105,10 @@ match_rest_row(struct match_rest *m, const struct export_row *row,
 	match_record_add_place(out, time_us, row);
 	buf_add_char(out, (char)told);
 	buf_add_char(out, effect != NULL);
-	match_record_add_row(out, row, 0);
+	/* with its effect it was compared before */
+	match_record_add_row(out, row, effect ? 0 : m->plan->n_fields);
 	if (effect)
-		match_record_add_effect(out, effect);
+		match_record_add_effect(out, effect, 0);
 	return extsort_add(m->rows, out->data, out->len);
 }
 
@@ -124,7 +125,7 @@ match_rest_effect(struct match_rest *m, const struct match_effect *effect)
 	buf_add(out, &effect->business, sizeof effect->business);
 	match_record_add_i64(out, effect->claimed_us);
 	buf_add(out, &effect->id, sizeof effect->id);
-	match_record_add_effect(out, effect);
+	match_record_add_effect(out, effect, m->plan->n_compare);
 	return extsort_add(m->effects, out->data, out->len);
 }
 
@@ -142,7 +143,7 @@ next_effect(struct match_rest *m)
 	buf_clear(&m->next.record);
 	buf_add(&m->next.record, record, len);
 	at = m->next.record.data + EFFECT_KEY_BYTES;
-	match_record_effect(&at, &m->next.effect);
+	match_record_effect(&at, &m->next.effect, m->plan->n_compare);
 	return true;
 }
 
@@ -315,9 +316,9 @@ take_row(
 	at = held->record.data + ROW_KEY_BYTES;
 	held->told = (enum match_rest_told) * at++;
 	held->has_effect = *at++;
-	match_record_row(&at, &held->row, 0);
+	match_record_row(&at, &held->row, held->has_effect ? 0 : m->plan->n_fields);
 	if (held->has_effect)
-		match_record_effect(&at, &held->left.effect);
+		match_record_effect(&at, &held->left.effect, 0);
 	if (!find_effect(m, held))
 		return false;
 	held->doubled = held->again = is_double(m, before, held);

@@ -179,6 +179,7 @@ def flags_win(daemon, world):
     text = world.csv()
     _, summary = reconcile(daemon, '--column', 'provider_key=id', source=text)
     is_(summary['classes']['matched'] > 40, True, 'by business key alone most are matched')
+    is_(found(summary, 'differs'), ['dearer'], 'and compared: the one that differs is found')
     is_(summary['classes']['bypassed'] >= 4, True, 'and the bypasses are found')
     _, summary = reconcile(daemon, '--where', 'id=bypass', '--since', at(0).isoformat(), '--until', at(300).isoformat(), source=text)
     is_((summary['rows'], summary['skipped'], found(summary, 'bypassed')), (1, len(world.book) - 1, ['bypass']), 'rows may be chosen')
