@@ -236,6 +236,10 @@ make_window(struct run *run)
 		match->from_us = run->first_us;
 	if (!run->plan.has_to)
 		match->to_us = run->last_us;
+	if (match->from_us > match->to_us)
+		return bad_input(run,
+		    run->plan.has_from ? "all rows are of before the window (--since)"
+				       : "all rows are of after the window (--until)");
 	run->sum.from_us = match->from_us;
 	run->sum.to_us = match->to_us;
 	match->incomplete = reckon_n_bad(run->reckon) > 0;

@@ -43,6 +43,7 @@ list_findings(struct buf *out, const struct ask_answer *a, uint32_t tool, const 
 	uint32_t list = json_member(&a->doc, tool, "findings");
 	uint32_t node = list && a->doc.nodes[list].n_children ? list + 1 : 0;
 	char *pointer, *text, *code, *level;
+	struct buf line = {0};
 
 	for (; node; node = a->doc.nodes[node].next) {
 		level = ask_text(a, node, "level");
@@ -54,11 +55,15 @@ list_findings(struct buf *out, const struct ask_answer *a, uint32_t tool, const 
 		pointer = ask_text(a, node, "pointer");
 		text = ask_text(a, node, "text");
 		code = ask_text(a, node, "code");
-		show_finding(out, name ? name : "?", pointer, text ? text : "", code ? code : "");
+		buf_clear(&line);
+		show_finding(&line, name ? name : "?", pointer, text ? text : "", code ? code : "");
+		if (!strstr(buf_str(out), buf_str(&line))) /* of another namespace it is told */
+			buf_add(out, line.data, line.len);
 		free(pointer);
 		free(text);
 		free(code);
 	}
+	buf_free(&line);
 }
 
 /* A provider that does not answer, by what the daemon knows of it. */

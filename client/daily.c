@@ -97,7 +97,7 @@ add_window(struct buf *out, const struct daily *d)
 		if (!d->codes[i])
 			known = &d->reports[i];
 	if (!known) {
-		buf_add_str(out, "no report could be had");
+		buf_add_str(out, "to see what is wrong: effectctl status");
 		return;
 	}
 	daily_section_instant(out, known->from);

@@ -203,7 +203,9 @@ read_header(struct export *e, char **ret_why)
 		e->n_header = e->csv.n_fields;
 		return true;
 	case CSVIN_END:
-		*ret_why = xasprintf("it is empty: a header with the columns' names is missing");
+		*ret_why = e->csv.in->err
+		    ? xasprintf("cannot read the export: %s", strerror(e->csv.in->err))
+		    : xstrdup("it is empty: a header with the columns' names is missing");
 		return false;
 	default:
 		*ret_why = xasprintf("line 1, the header: %s", why);

@@ -65,6 +65,7 @@ struct match_finding {
 	bool again;			   /* doubled: not the first one of them */
 	/* differs: what is compared, and both values, several joined by "; " */
 	const char *field, *ledger, *provider;
+	const char *words; /* all of that, for people */
 };
 
 /* Compared fields: the kept arg's name, and which of the export's fields. */

@@ -63,6 +63,20 @@ add_difference(struct match_tell *t, const char *field, const char *ledger, cons
 	buf_printf(&t->field, "%s%s", between, field);
 	buf_printf(&t->ledger, "%s%s", between, ledger);
 	buf_printf(&t->provider, "%s%s", between, provider);
+	buf_printf(&t->words, "%s%s: the ledger has %s, the provider %s", between, field, ledger,
+	    *provider ? provider : "nothing");
+}
+
+/* Of the ledger's there is the hash alone. */
+static void
+add_business(struct match_tell *t)
+{
+	const char *between = t->field.len > 0 ? "; " : "";
+
+	buf_printf(&t->field, "%sbusiness_key", between);
+	buf_printf(&t->ledger, "%sanother", between);
+	buf_printf(&t->provider, "%sits own", between);
+	buf_printf(&t->words, "%sthe business key is another than the ledger's", between);
 }
 
 /* What is a number in the ledger is one at the provider, too, however it is spelt there. */
@@ -88,6 +102,7 @@ tell_differences(
 	buf_clear(&t->field);
 	buf_clear(&t->ledger);
 	buf_clear(&t->provider);
+	buf_clear(&t->words);
 	for (size_t i = 0; i < plan->n_compare; i++) {
 		ledger = effect->values[i];
 		provider = row->values[plan->compare[i].field];
@@ -97,12 +112,13 @@ tell_differences(
 	}
 	if (row->has_business && effect->has_business &&
 	    !uuid_equal(&row->business, &effect->business))
-		add_difference(t, "business_key", "another", "its own");
+		add_business(t);
 	if (t->field.len == 0)
 		return false;
 	finding.field = buf_str(&t->field);
 	finding.ledger = buf_str(&t->ledger);
 	finding.provider = buf_str(&t->provider);
+	finding.words = buf_str(&t->words);
 	t->found(t->arg, &finding);
 	return true;
 }
@@ -136,4 +152,5 @@ match_tell_free(struct match_tell *t)
 	buf_free(&t->field);
 	buf_free(&t->ledger);
 	buf_free(&t->provider);
+	buf_free(&t->words);
 }

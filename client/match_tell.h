@@ -9,7 +9,7 @@ struct match_tell {
 	const struct match_plan *plan;
 	void (*found)(void *arg, const struct match_finding *finding);
 	void *arg;
-	struct buf field, ledger, provider; /* of a difference, in the making */
+	struct buf field, ledger, provider, words; /* of a difference, in the making */
 };
 
 void match_tell(struct match_tell *t, enum match_class class, const struct export_row *row,

@@ -357,9 +357,9 @@ hold_memory(const struct against *a)
 			keep, a->t->ns, oldest));
 	if (a->t->reruns > 0 && keep_ms <= a->t->keep_key_ms)
 		found(a, "memory_short", "/keep_key",
-		    xasprintf("%.0f effects in '%s' were run again after their key was forgotten, "
-			      "with a memory of %s, and this is %s",
-			a->t->reruns, a->t->ns, was, keep));
+		    xasprintf("%.0f effect%s in '%s' ran again after the key was forgotten, with a "
+			      "memory of %s, and this is %s",
+			a->t->reruns, a->t->reruns == 1 ? "" : "s", a->t->ns, was, keep));
 	free(keep);
 	free(oldest);
 	free(was);

@@ -431,9 +431,9 @@ make_export(const struct ctl *ctl, struct plan *plan, const struct policy *polic
 	e->ns = plan->ns;
 	if (e->provider_key.n == 0 && e->business_key.n == 0)
 		return show_failure(ctl, CTL_USAGE, "usage",
-		    "%s: which column is the provider key, or the business key? (--column "
+		    "%s: %swhich column is the provider key, or the business key? (--column "
 		    "provider_key=COLUMN, or 'reconcile' in the tool's policy)",
-		    ctl->verb);
+		    ctl->verb, policy->node ? "" : "no policy in force is of that tool: ");
 	if (e->business_key.n != 0 && e->business_key.n != policy->n_business)
 		return show_failure(ctl, CTL_USAGE, "usage",
 		    "%s: the business key is made of %zu columns, and the policy's of %zu args",

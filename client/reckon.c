@@ -30,7 +30,7 @@
 /* A finding as it is shown; owned texts, "" for none. */
 struct shown {
 	enum match_class class;
-	char *reference, *key, *effect, *next;
+	char *reference, *key, *effect, *next, *more;
 };
 
 struct reckon {
@@ -105,6 +105,7 @@ reckon_free(struct reckon *r)
 		free(r->shown[i].key);
 		free(r->shown[i].effect);
 		free(r->shown[i].next);
+		free(r->shown[i].more);
 	}
 	for (size_t i = 0; i < r->n_bad_lines; i++)
 		free(r->bad_lines[i]);
@@ -207,6 +208,11 @@ add_shown(struct reckon *r, const struct match_finding *f, struct wording *w)
 	s->key = xstrdup(w->key ? w->key : "");
 	s->effect = xstrdup(w->effect);
 	s->next = xstrdup(buf_str(&w->next));
+	/* what differs; of a row without an effect, where it stands */
+	s->more = f->words ? xstrdup(f->words)
+	    : f->effect	   ? xstrdup("")
+			   : xasprintf("line %s%s%s", w->line, w->time.len > 0 ? ", at " : "",
+				 buf_str(&w->time));
 }
 
 /* A member of at most n bytes, cut at a character's edge. */
@@ -252,8 +258,7 @@ add_incident(struct reckon *r, const struct match_finding *f, struct wording *w)
 	if (w->time.len > 0)
 		buf_printf(&evidence, ", at %s", buf_str(&w->time));
 	if (f->field)
-		buf_printf(&evidence, "; %s: the ledger has %s, the provider %s", f->field,
-		    f->ledger, f->provider);
+		buf_printf(&evidence, "; %s", f->words);
 	add_cut(&out, "evidence", buf_str(&evidence), INCIDENT_BYTES);
 	buf_add_str(&out, "}\n");
 	add_to(r, r->incidents, &out);
@@ -450,7 +455,8 @@ show_counts(const struct reckon *r, struct buf *out)
 			buf_printf(out, "%12llu  %s\n", (unsigned long long)r->n[i],
 			    match_class_name((enum match_class)i));
 	if (r->n_bad > 0)
-		buf_printf(out, "%12llu  bad rows\n", (unsigned long long)r->n_bad);
+		buf_printf(out, "%12llu  bad row%s\n", (unsigned long long)r->n_bad,
+		    r->n_bad == 1 ? "" : "s");
 }
 
 static void
@@ -467,6 +473,10 @@ show_findings(const struct reckon *r, struct buf *out)
 		if (*s->key) {
 			buf_add_str(out, "  ");
 			show_text(out, s->key, strlen(s->key));
+		}
+		if (*s->more) {
+			buf_add_str(out, "\n    ");
+			show_text(out, s->more, strlen(s->more));
 		}
 		if (*s->next) /* quoted for a shell, and so for a terminal */
 			buf_printf(out, "\n    %s", s->next);
@@ -504,8 +514,9 @@ reckon_show(const struct reckon *r, const struct reckon_sum *sum, bool to_stderr
 	buf_instant(&out, sum->from_us);
 	buf_add_str(&out, " to ");
 	buf_instant(&out, sum->to_us);
-	buf_printf(&out, ": %llu rows and %llu effects\n\n", (unsigned long long)sum->n_rows,
-	    (unsigned long long)sum->n_effects);
+	buf_printf(&out, ": %llu row%s and %llu effect%s\n\n", (unsigned long long)sum->n_rows,
+	    sum->n_rows == 1 ? "" : "s", (unsigned long long)sum->n_effects,
+	    sum->n_effects == 1 ? "" : "s");
 	show_counts(r, &out);
 	if (!has_list)
 		show_findings(r, &out);

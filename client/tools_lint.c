@@ -87,6 +87,18 @@ tell_table(const struct lint *lint)
 }
 
 static void
+tell_counts(struct buf *out, const struct lint *lint, const size_t *n)
+{
+	buf_printf(out, "%zu polic%s, %zu error%s, %zu warning%s, %zu piece%s of advice",
+	    lint->n_policies, lint->n_policies == 1 ? "y" : "ies", n[TOOL_ERROR],
+	    n[TOOL_ERROR] == 1 ? "" : "s", n[TOOL_WARNING], n[TOOL_WARNING] == 1 ? "" : "s",
+	    n[TOOL_ADVICE], n[TOOL_ADVICE] == 1 ? "" : "s");
+	if (lint->n_ignored > 0)
+		buf_printf(out, ", %zu ignored", lint->n_ignored);
+	buf_add_char(out, '\n');
+}
+
+static void
 tell(const struct lint *lint, const struct how *how)
 {
 	size_t n[TOOL_ADVICE + 1] = {0};
@@ -113,11 +125,7 @@ tell(const struct lint *lint, const struct how *how)
 		else
 			for (size_t i = 0; i < lint->n; i++)
 				tell_line(&out, &lint->findings[i]);
-		buf_printf(&out, "%zu policies, %zu errors, %zu warnings, %zu pieces of advice",
-		    lint->n_policies, n[TOOL_ERROR], n[TOOL_WARNING], n[TOOL_ADVICE]);
-		if (lint->n_ignored > 0)
-			buf_printf(&out, ", %zu ignored", lint->n_ignored);
-		buf_add_char(&out, '\n');
+		tell_counts(&out, lint, n);
 		show_out(&out);
 	}
 	buf_free(&out);

@@ -194,6 +194,8 @@ vitals_numbers(struct buf *out, const struct ask_answer *info, const char *title
 		show_text(out, member, strlen(member));
 		buf_add_char(out, ' ');
 		show_json(out, raw, len);
+		if (!strcmp(member, "request_timeout"))
+			buf_add_str(out, " ms");
 		line += strlen(member) + len + 3;
 		free(member);
 	}

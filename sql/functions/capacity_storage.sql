@@ -16,7 +16,7 @@ as $$
   )
   (select 'bytes of effect.' || h.name, null, null, h.bytes::numeric, 'bytes',
     format('%s of it indexes, %s', replace(replace(pg_size_pretty(h.index_bytes), 'B', 'iB'), 'k', 'K'),
-      coalesce('about ' || h.n_rows || ' rows', 'rows not counted yet')), null::json
+      coalesce('about ' || h.n_rows || case h.n_rows when 1 then ' row' else ' rows' end, 'rows not counted yet')), null::json
   from held h
   order by h.bytes desc, h.name)
   union all
@@ -25,7 +25,7 @@ as $$
   where h.name = 'ledger' and h.n_rows > 0
   union all
   (select 'dead rows of effect.' || d.name, null, null, round(coalesce(d.share, 0), 4), 'share',
-    format('%s dead rows, last vacuum %s', d.n_dead_tup, coalesce(effect.rfc3339(d.last_vacuum), 'never')),
+    format('%s dead, last vacuum %s', d.n_dead_tup, coalesce(effect.rfc3339(d.last_vacuum), 'never')),
     effect.findings(effect.finding(d.share > 0.3 and d.n_dead_tup >= 100000, 'vacuum_behind', 'warning',
       format('%s of the rows of effect.%s are dead (%s), last vacuum %s', effect.percent(d.share::float8), d.name, d.n_dead_tup,
         coalesce('at ' || effect.rfc3339(d.last_vacuum), 'never')),

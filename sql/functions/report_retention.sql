@@ -50,14 +50,16 @@ begin
   ), looked as (
     select j.*, effect.findings(
       effect.finding(j.reruns > 0, 'memory_short', 'warning',
-        format('%s effects were run again after their key was forgotten, the latest %s after it was done; keys are kept for %s, '
-          '"keep_key": "%s" would have caught them', j.reruns, effect.duration_words(j.longest_ms),
-          effect.duration_words(j.keep_key_ms), effect.duration_up(j.longest_ms)),
+        case j.reruns when 1 then '1 effect was run again after its key was forgotten,'
+          else j.reruns || ' effects were run again after their key was forgotten, the latest' end
+          || format(' %s after it was done; keys are kept for %s, "keep_key": "%s" would have caught %s',
+            effect.duration_words(j.longest_ms), effect.duration_words(j.keep_key_ms), effect.duration_up(j.longest_ms),
+            case j.reruns when 1 then 'it' else 'them' end),
         'effectctl report duplicates' || effect.tool_flags(j.namespace, j.tool)),
       effect.finding(j.reruns = 0 and j.n >= 20 and j.p99_least > j.keep_key_ms / 2, 'memory_short', 'warning',
         format('1 %% of %s repeats came more than %s after the first, and keys are kept for %s; "keep_key": "%s" would leave room',
           j.n, effect.duration_words(j.p99_least::float8), effect.duration_words(j.keep_key_ms), effect.duration_up(4 * j.p99)),
-        'effectctl tools lint'),
+        'effectctl tools lint --measured daemon'),
       effect.finding(j.result_short, 'result_short', 'advice',
         format('%s of %s repeats came when the result was no longer kept; results are kept for %s, "keep_result": "%s" would do',
           j.expired, j.n, effect.duration_words(j.keep_result_ms), effect.duration_up(2 * j.expired_p99)),

@@ -50,10 +50,10 @@ begin
         format('its p99 from claim to outcome is %s of %s, and the lease is %s', effect.duration_words(j.p99), j.n,
           effect.duration_words(j.lease_ms))
         || case when j.extended then ', kept by extending it'
-          else format(': %s lapsed, %s outcomes were late', j.lapsed, j.late) end
+          else format(': %s lapsed, %s came late', j.lapsed, j.late) end
         || format('; "lease": "%s" would do',
           effect.duration_up(least(2 * j.p99, 3600e3))),
-        'effectctl tools lint'),
+        'effectctl tools lint --measured daemon'),
       effect.finding(j.client_short, 'client_timeout_below_p99', 'warning',
         format('%s of %s calls were given up after %s, which looks like a time-out of the caller''s below the p99 of %s; %s would do',
           j.gave_up, j.n + j.gave_up, effect.duration_words(j.gave_up_p50), effect.duration_words(j.all_p99),

@@ -79,7 +79,7 @@ def places():
     like(out.stdout, r'/x\.json:4:19: warning: a: /0/keep/1: .*\[keep_credential\]\n', 'or at its element')
     like(out.stdout, r'/x\.json:2:2: error: a: /0/probe: .*\[irreversible_without_probe\]\n', 'what is missing at its policy')
     like(out.stdout, r'/x\.json:2:2: note: a: /0/turn_budget: .*\[no_turn_budget\]\n', 'advice is a note')
-    like(out.stdout, r'\n2 policies, 2 errors, 1 warnings, 1 pieces of advice\n$', 'the end counts them')
+    like(out.stdout, r'\n2 policies, 2 errors, 1 warning, 1 piece of advice\n$', 'the end counts them')
     lines = [int(line) for line in re.findall(r':(\d+):\d+: ', out.stdout)]
     is_(lines, sorted(lines), 'in the order of the lines')
     table = ctl('tools', 'lint', '--table', write({'x.json': text})).stdout

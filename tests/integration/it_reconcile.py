@@ -216,6 +216,13 @@ def what_is_bad(daemon, world):
     is_((code, summary['classes']['missing_at_provider'] > 40), (1, True), 'an export of no rows, in a window that is named: all are missing')
     code, error = reconcile(daemon, source=good.split(b'\n')[0] + b'\n')
     is_((code, 'both ends' in error['error']['message']), (65, True), 'and without one nothing is concluded')
+    for flag, minute, why in (('--since', 100000, 'before the window'), ('--until', -100000, 'after the window')):
+        code, error = reconcile(daemon, flag, at(minute).isoformat(), source=good)
+        is_((code, why in error['error']['message']), (65, True), f'{flag}: {error["error"]["message"]}')
+    run = daemon.ctl('reconcile', '--tool', 'refund', '--from', PLACE)
+    is_((run.returncode, run.stdout, 'Is a directory' in run.stderr), (65, '', True), f'a folder: {run.stderr.strip()}')
+    run = daemon.ctl('reconcile', '--tool', 'refnd', '--from', '-')
+    is_((run.returncode, run.stdout, 'no policy in force is of that tool' in run.stderr), (64, '', True), f'a tool that is not: {run.stderr.strip()}')
     del head, rows
 
 
@@ -247,6 +254,8 @@ def lists(daemon, world):
     run = daemon.ctl('reconcile', '--tool', 'refund', '--from', path)
     shown = run.stdout
     ok(not re.search(r'[\x00-\x09\x0b-\x1f\x7f\u202e]', shown), 'what is shown moves no cursor')
+    ok(re.search(r'\ndiffers  .*\n    /amount: the ledger has 12.5, the provider 12.51\n', shown), 'what differs is shown')
+    ok(re.search(r'\nbypassed  bypass\n    line [0-9]+, at 20', shown), 'and where it stands that no effect stands for')
     run = daemon.ctl('reconcile', '--tool', 'refund', '--from', path, '--out', '/nonexistent/list.csv')
     is_(run.returncode, 70, 'a list that cannot be written is told')
     os.unlink(path)

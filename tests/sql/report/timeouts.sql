@@ -40,7 +40,7 @@ select ok((effect_test.report_row(j, 'short') ->> 'p50_ms')::int between 512 and
 select is(effect_test.report_row(j, 'gone') -> 'lease_ms', 'null', 'without a policy there is no lease') from report;
 select ok((effect_test.report_row(j, 'hasty') ->> 'gave_up_p50_ms')::int between 4096 and 8192, 'when callers give up') from report;
 select matches(j #>> '{findings,1,text}',
-  '^its p99 from claim to outcome is [0-9.]+ s of 1000, and the lease is 10 s: 30 lapsed, 20 outcomes were late; "lease": "2m" would do$',
+  '^its p99 from claim to outcome is [0-9.]+ s of 1000, and the lease is 10 s: 30 lapsed, 20 came late; "lease": "2m" would do$',
   'a lease that would do, as a policy spells it') from report;
 select matches(j #>> '{findings,0,text}', '^40 of 1000 calls were given up after [0-9.]+ s, .* 15s would do$', 'and a time-out') from report;
 -- the lease is that of the version told last
