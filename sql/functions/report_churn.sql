@@ -67,8 +67,9 @@ begin
       format('one run used %s keys for one business key in %s, %s of them granted: its keys are new where the effect is not', c.n,
         effect.span(effect.ms_between(c.first_at, c.last_at)), c.granted),
       -- what was held has no row, and is explained by its twin
-      (select 'effectctl explain ' || l.id from effect.ledger l where l.id = c.effect or l.business = c.business
-        order by l.id <> c.effect, l.claimed_at desc limit 1))),
+      'effectctl explain ' || coalesce((select l.id from effect.ledger l where l.id = c.effect),
+        (select l.id from effect.ledger l join tool o on o.version = l.policy and o.same = c.same
+          where l.business = c.business and l.business is not null order by l.claimed_at desc limit 1)))),
     c.of
   from churned c join (select distinct on (o.same) o.* from tool o) t on t.same = c.same
   order by c.n desc, c.last_at desc, c.business, c.run;
