@@ -60,7 +60,7 @@ add_next(struct buf *out, const struct match_finding *f, const char *effect)
 
 	if (!e || e->state == MATCH_FORGOTTEN)
 		return;
-	if (f->class != MATCH_LANDED_OPEN || e->state == MATCH_PENDING) {
+	if (f->class != MATCH_LANDED_OPEN || !f->row || e->state == MATCH_PENDING) {
 		buf_printf(out, "effectctl explain %s", effect);
 		return;
 	}

@@ -120,7 +120,9 @@ check_element(const char *p, int64_t len, enum pgtype type, const struct pgvalue
 		must(len == v->text.n && memcmp(p, v->text.p, v->text.n) == 0, "bytes");
 		break;
 	case PGTYPE_INT4_ARRAY:
-	case PGTYPE_TEXT_ARRAY: /* values that are arrays themselves are no elements */
+	case PGTYPE_INT8_ARRAY:
+	case PGTYPE_TEXT_ARRAY:
+	case PGTYPE_TIMESTAMPTZ_ARRAY: /* values that are arrays themselves are no elements */
 		must(false, "an element");
 		break;
 	}
