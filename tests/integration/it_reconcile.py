@@ -15,6 +15,7 @@ import subprocess
 import threading
 
 from harness import *
+from screen import on_terminal, resize
 from talk import *
 
 UTC = datetime.timezone.utc
@@ -375,6 +376,79 @@ def interrupted(daemon, world):
     is_((os.listdir(place), os.path.exists(out)), ([], False), 'no file is left')
 
 
+class Feed(threading.Thread):
+    """An export that comes by a named pipe, row after row that is not meant, until it is enough, or nobody reads it."""
+
+    def __init__(self, world):
+        super().__init__()
+        self.path = os.path.join(PLACE, 'feed')
+        os.mkfifo(self.path)
+        self.text, self.more, self.enough = world.csv(), world.csv([{**world.book[0], 'memo': 'not meant'}] * 2000).split('\n', 1)[1], threading.Event()
+        self.start()
+
+    def run(self):
+        try:
+            with open(self.path, 'w', encoding='utf-8', newline='') as file:
+                file.write(self.text.replace('a ""memo"",\r\nin two lines', 'meant'))
+                while not self.enough.is_set():
+                    file.write(self.more)
+        except BrokenPipeError:
+            pass
+
+    def end(self):
+        self.enough.set()
+        self.join()
+        os.unlink(self.path)
+
+
+def shown(draws, columns):
+    """What a terminal of so many columns shows of its line after each draw from the line's beginning."""
+    line = ''
+    for draw in draws:
+        line = (draw.decode() + line[len(draw):])[:columns]
+    return line
+
+
+def progress(daemon, world, want):
+    """A terminal: the bar never leaves its line, also when the window gets narrower, and nothing is left of it."""
+    argv = [program('effectctl'), '-s', daemon.socket, 'reconcile', '--tool', 'refund', '--where', 'memo=meant', '--from']
+    feed, narrow_from = Feed(world), []
+
+    def on_data(fd, data):
+        draws = data.split(b'\r')[1:]
+        if not narrow_from and len(draws) > 1:
+            resize(fd, 30)
+            narrow_from.append(len(draws))
+        elif narrow_from and any(len(draw) == 29 for draw in draws[narrow_from[0]:-1]):
+            feed.enough.set()
+
+    data, status = on_terminal(argv + [feed.path], columns=100, on_data=on_data, deadline_s=60 * SLOW)
+    feed.end()
+    first, *draws, rest = data.split(b'\r')
+    is_((status, first), (1, b''), 'on a terminal: the same exit code, and nothing before the bar')
+    ok(draws[0].startswith(b'reading the export '), 'it says what is going on', draws[0])
+    ok(not re.search(rb'[\x00-\x1f\x7f]', b''.join(draws)), 'the bar is characters on one line, and a return to its beginning')
+    ok(max(map(len, draws)) <= 99, 'it is narrower than the window')
+    n_narrow = next(n for n, draw in enumerate(draws) if n >= narrow_from[0] - 1 and len(draw) == 29)
+    ok(max(map(len, draws[n_narrow:])) <= 29, 'and than a window that got narrower meanwhile')
+    is_(shown(draws, 30).strip(), '', 'at the end nothing is left of it')
+    ok(f' {want["matched"]}  matched\n'.encode() in rest, 'before what was found is told', rest)
+
+    feed = Feed(world)
+    data, status = on_terminal(argv + [feed.path], until=lambda data: b'\r' in data, deadline_s=60 * SLOW)
+    feed.end()
+    first, *draws, rest = data.split(b'\r')
+    is_((status, first, shown(draws, 100).strip()), (130, b'', ''), 'interrupted: nothing is left of it, either')
+    ok(rest.startswith(b'effectctl: reconcile: interrupted'), 'and that is told', rest)
+
+    path = os.path.join(PLACE, 'export.csv')
+    with open(path, 'w', encoding='utf-8', newline='') as file:
+        file.write(world.csv())
+    data, status = on_terminal(argv[:-3] + ['--quiet', '--from', path], deadline_s=60 * SLOW)
+    is_((status, b'\r' in data), (1, False), '--quiet: no bar')
+    os.unlink(path)
+
+
 def on_the_move(daemon, cluster, conn):
     """Effects are claimed, settled and forgotten, and the daemon is restarted, while pages are read: what the provider has is
     never missing, and never bypassed."""
@@ -443,6 +517,7 @@ def main():
         lists(daemon, world)
         incidents(daemon, conn, world)
         interrupted(daemon, world)
+        progress(daemon, world, want)
         by_command(daemon, world)
     with Cluster() as cluster, Daemon(cluster, tools=[TOOL, PEOPLE]) as daemon, daemon.connect() as conn:
         daemon.ready()

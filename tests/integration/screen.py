@@ -75,15 +75,19 @@ class Screen:
         self.moved.append((self.row, self.column, what))
 
 
-def on_terminal(argv, columns=100, env=None, until=None, deadline_s=20):
+def resize(fd, columns):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 40, columns, 0, 0))
+
+
+def on_terminal(argv, columns=100, env=None, until=None, deadline_s=20, on_data=None):
     """(what argv writes to a terminal, byte for byte; its exit status). until: a fact about what came so far, at which it is
-    interrupted, as by Ctrl-C."""
+    interrupted, as by Ctrl-C. on_data: is given the terminal and what came so far, each time."""
     pid, fd = pty.fork()
     if pid == 0:
         attributes = termios.tcgetattr(1)
         attributes[1] &= ~termios.OPOST  # LF is to come as LF
         termios.tcsetattr(1, termios.TCSANOW, attributes)
-        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 40, columns, 0, 0))
+        resize(1, columns)
         os.execve(argv[0], argv, {**os.environ, 'LC_ALL': 'C.UTF-8', 'TERM': 'xterm-256color', **(env or {})})
     data, ends = b'', time.monotonic() + deadline_s
     while True:
@@ -101,6 +105,8 @@ def on_terminal(argv, columns=100, env=None, until=None, deadline_s=20):
         if not more:
             break
         data += more
+        if on_data:
+            on_data(fd, data)
     status = os.waitpid(pid, 0)[1]
     os.close(fd)
     return data, os.waitstatus_to_exitcode(status)
