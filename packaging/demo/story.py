@@ -238,6 +238,7 @@ class Story:
         say(f'    its socket     {self.servers.socket}')
         say('    try            ' + f'{command} list')
         say('                   ' + f'{command} explain {effect}')
+        say('                   ' + f'{command} report daily')
         say('                   ' + f"{command} begin --tool refund_order --args '{args}'   # and again")
         say(f'    stop it        {stop} stop     (remove: and forget all)')
 
