@@ -146,14 +146,6 @@ csv_cell(struct csv *csv, const char *text)
 	csv_cell_n(csv, text ? text : "", text ? strlen(text) : 0);
 }
 
-void
-csv_cell_int(struct csv *csv, int64_t value)
-{
-	if (csv->n_cells++ > 0)
-		buf_add_char(&csv->out, ',');
-	buf_add_int(&csv->out, value);
-}
-
 /* A line of one empty cell would be no line at all. */
 void
 csv_end(struct csv *csv)

@@ -22,7 +22,6 @@ struct csv {
  */
 void csv_cell(struct csv *csv, const char *text);
 void csv_cell_n(struct csv *csv, const char *text, size_t len);
-void csv_cell_int(struct csv *csv, int64_t value);
 void csv_end(struct csv *csv); /* ends the line */
 /* A whole line; `cells` ends in NULL. */
 void csv_line(struct csv *csv, const char *const *cells);

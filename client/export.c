@@ -83,15 +83,6 @@ export_plan_clear(struct export_plan *plan)
 	*plan = (struct export_plan){0};
 }
 
-int
-export_plan_field(const struct export_plan *plan, const char *name)
-{
-	for (size_t i = 0; i < plan->n_fields; i++)
-		if (!strcmp(plan->fields[i].name, name))
-			return (int)i;
-	return -1;
-}
-
 /* ---- opening ---- */
 
 /* A header's column. SIZE_MAX: *ret_why says that it is not there, or twice. */

@@ -48,8 +48,6 @@ struct export_plan {
 
 /* Frees the names. */
 void export_plan_clear(struct export_plan *plan);
-/* The field called `name`, or -1. */
-int export_plan_field(const struct export_plan *plan, const char *name);
 
 struct export_row {
 	uint64_t line; /* where it begins, from 1 */

@@ -55,8 +55,10 @@ mail_address(const char *text)
 	    (!at || (is_alnum(at[1]) && is_dotted(at + 1, len - n_local - 1, "-")));
 }
 
-void
-mail_quoted(struct buf *out, const char *text, size_t len)
+/* text[0, len) as quoted-printable, so that no line is longer than 76, starts with a dot or `From
+ * `, or ends in a blank. */
+static void
+add_quoted(struct buf *out, const char *text, size_t len)
 {
 	size_t column = 0;
 
@@ -129,7 +131,7 @@ add_part(struct buf *out, const char *boundary, const char *type, const struct b
 	    "\n--=_%s\nContent-Type: %s; charset=utf-8\nContent-Transfer-Encoding: "
 	    "quoted-printable\n\n",
 	    boundary, type);
-	mail_quoted(out, body->data, body->len);
+	add_quoted(out, body->data, body->len);
 }
 
 void

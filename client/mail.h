@@ -25,8 +25,5 @@ struct mail {
 bool mail_address(const char *text);
 /* Appends the message: MIME, multipart/alternative, quoted-printable, lines that end in LF. */
 void mail_add(struct buf *out, const struct mail *mail);
-/* Appends text[0, len) as quoted-printable, so that no line is longer than 76, starts with a dot or
- * `From `, or ends in a blank. */
-void mail_quoted(struct buf *out, const char *text, size_t len);
 
 #endif

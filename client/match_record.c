@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-void
-match_record_add_u64(struct buf *out, uint64_t value)
+static void
+add_u64(struct buf *out, uint64_t value)
 {
 	for (int shift = 56; shift >= 0; shift -= 8)
 		buf_add_char(out, (char)(value >> shift));
@@ -16,7 +16,7 @@ match_record_add_u64(struct buf *out, uint64_t value)
 void
 match_record_add_i64(struct buf *out, int64_t value)
 {
-	match_record_add_u64(out, (uint64_t)value ^ UINT64_C(1) << 63);
+	add_u64(out, (uint64_t)value ^ UINT64_C(1) << 63);
 }
 
 void
@@ -27,8 +27,8 @@ match_record_add_place(struct buf *out, int64_t time_us, const struct export_row
 	for (const char *at = row->reference; *at; at++)
 		hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
 	match_record_add_i64(out, time_us);
-	match_record_add_u64(out, hash);
-	match_record_add_u64(out, row->line);
+	add_u64(out, hash);
+	add_u64(out, row->line);
 }
 
 static void

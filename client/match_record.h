@@ -6,7 +6,6 @@
 #include "match.h"
 
 /* Parts of a record's key: as bytes whose order is theirs. */
-void match_record_add_u64(struct buf *out, uint64_t value);
 void match_record_add_i64(struct buf *out, int64_t value);
 
 /*

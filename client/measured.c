@@ -157,8 +157,9 @@ take_differ(struct measured *m, const struct ask_answer *a, uint32_t list)
 	buf_free(&text);
 }
 
-bool
-measured_take(struct measured *m, struct ask_answer *a, const char **ret_why)
+/* Takes the answer over. False: it is none that measures anything, *ret_why is static. */
+static bool
+take_answer(struct measured *m, struct ask_answer *a, const char **ret_why)
 {
 	uint32_t tools = json_member(&a->doc, a->result, "tools");
 	uint32_t differ = json_member(&a->doc, a->result, "differ");
@@ -199,7 +200,7 @@ ask_method(struct measured *m, const struct ctl *ctl, const char *method)
 
 	if (code != CTL_OK)
 		ask_answer_free(&answer);
-	else if (!measured_take(m, &answer, &odd))
+	else if (!take_answer(m, &answer, &odd))
 		code = show_failure(ctl, CTL_BUG, "internal", "%s: %s", method, odd);
 	return code;
 }
@@ -258,7 +259,7 @@ measured_file(struct measured *m, const struct ctl *ctl, const char *file)
 	if (!ok)
 		ask_answer_free(&a);
 	else
-		ok = measured_take(m, &a, &odd);
+		ok = take_answer(m, &a, &odd);
 	return ok ? CTL_OK : show_failure(ctl, CTL_INPUT, "bad_input", "%s: %s", file, odd);
 }
 

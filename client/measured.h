@@ -31,13 +31,12 @@ struct measured {
 };
 
 /*
- * Takes what a file or an answer holds: `report timeouts`, `report retention`, `tools list` or
- * `status`, as effectctl prints it with --json. False: it is none of these, *ret_why is static.
+ * Asks the daemon for `report timeouts` and `report retention` of the last 30 days, `tools list`
+ * and `status`. CTL_OK, or the exit code, the error told.
  */
-bool measured_take(struct measured *m, struct ask_answer *take, const char **ret_why);
-/* Asks the daemon for all four, over the last 30 days. CTL_OK, or the exit code, the error told. */
 int measured_ask(struct measured *m, const struct ctl *ctl);
-/* Reads one file. CTL_OK, or the exit code, the error told. */
+/* Reads one of these as effectctl prints it with --json. CTL_OK, or the exit code, the error told.
+ */
 int measured_file(struct measured *m, const struct ctl *ctl, const char *file);
 void measured_free(struct measured *m);
 

@@ -31,8 +31,10 @@ static const struct {
     [PAGE_MUTED] = {"#ffffff", RULE, MUTED},
 };
 
-void
-page_html_text(struct buf *out, const char *text, size_t len)
+/* text[0, len) for an element or an attribute in double quotes: markup as entities, what is not
+ * seen as the escapes of show_utf8(). */
+static void
+add_text(struct buf *out, const char *text, size_t len)
 {
 	struct buf safe = {0};
 
@@ -65,7 +67,7 @@ static void
 add(struct buf *out, const char *text)
 {
 	if (text)
-		page_html_text(out, text, strlen(text));
+		add_text(out, text, strlen(text));
 }
 
 /* A stranger's text: <bdi> keeps letters that run to the left from turning what stands beside it.
@@ -95,7 +97,7 @@ add_narrow(struct buf *out, const char *text)
 	for (; *text; text += len) {
 		len = strcspn(text, "_");
 		len += text[len] == '_';
-		page_html_text(out, text, len);
+		add_text(out, text, len);
 		if (len > 0 && text[len - 1] == '_')
 			buf_add_str(out, "<wbr>");
 	}
@@ -137,7 +139,7 @@ add_head(struct buf *out, const struct page *page)
 	    "color:%s;\">",
 	    tones[page->tone].ink);
 	first = (char)(page->headline[0] - (page->headline[0] >= 'a' ? 'a' - 'A' : 0));
-	page_html_text(out, &first, 1);
+	add_text(out, &first, 1);
 	add(out, page->headline + 1);
 	buf_printf(out, "</h1><div style=\"font-size:13px;color:%s;\">", MUTED);
 	add(out, page->window);

@@ -10,8 +10,5 @@
 
 /* Appends the document, in UTF-8. */
 void page_html(struct buf *out, const struct page *page);
-/* Appends text[0, len) for an element or an attribute in double quotes: markup as entities, what is
- * not seen as the escapes of show_utf8(). */
-void page_html_text(struct buf *out, const char *text, size_t len);
 
 #endif

@@ -54,8 +54,8 @@ report_value_ms(struct buf *out, double ms)
 		add_scaled(out, ms, units, sizes, 5, 1);
 }
 
-void
-report_value_bytes(struct buf *out, double bytes)
+static void
+add_bytes(struct buf *out, double bytes)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	static const double sizes[] = {1, 1024.0, 1048576.0, 1073741824.0, 1099511627776.0};
@@ -63,8 +63,8 @@ report_value_bytes(struct buf *out, double bytes)
 	add_scaled(out, bytes, units, sizes, 5, 1);
 }
 
-void
-report_value_rate(struct buf *out, double rate)
+static void
+add_rate(struct buf *out, double rate)
 {
 	double percent = rate * 100;
 
@@ -134,9 +134,9 @@ add_number(
 	if (column->unit == REPORT_MS && isfinite(value))
 		report_value_ms(out, value);
 	else if (column->unit == REPORT_RATE && isfinite(value))
-		report_value_rate(out, value);
+		add_rate(out, value);
 	else if (column->unit == REPORT_BYTES && isfinite(value))
-		report_value_bytes(out, value);
+		add_bytes(out, value);
 	else if (!is_name(column->name) && json_int(&report->answer.doc, node, &whole))
 		report_value_int(out, whole);
 	else
@@ -148,9 +148,9 @@ static void
 add_by_unit(struct buf *out, double value, const char *unit)
 {
 	if (!strcmp(unit, "bytes"))
-		report_value_bytes(out, value);
+		add_bytes(out, value);
 	else if (!strcmp(unit, "share"))
-		report_value_rate(out, value);
+		add_rate(out, value);
 	else if (!strcmp(unit, "s"))
 		report_value_ms(out, value * 1000);
 	else if (fabs(value) < 1e15) {

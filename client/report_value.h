@@ -19,8 +19,6 @@ void report_value_bars(struct buf *out, const struct report *report, size_t row,
 bool report_value_right(const struct report *report, size_t column);
 
 void report_value_ms(struct buf *out, double ms);
-void report_value_rate(struct buf *out, double rate);
-void report_value_bytes(struct buf *out, double bytes);
 /* A whole number, in groups of three digits. */
 void report_value_int(struct buf *out, int64_t n);
 /* An instant of the wire, to the second; as it is where it is none. */

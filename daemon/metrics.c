@@ -216,6 +216,32 @@ metrics_free(void)
 
 /* ---- counting ---- */
 
+/* `most`: what the value may have been before it was rounded. */
+static void
+observe(enum metric_histogram histogram, int64_t value, int64_t most)
+{
+	const struct bound *bounds = bounds_of[histograms[histogram].bounds];
+	struct histogram *h = &observed[histogram];
+	int i = 0;
+
+	while (i < BOUNDS_MAX && bounds[i].le && most > bounds[i].value)
+		i++;
+	h->n[i]++;
+	h->sum += value;
+}
+
+/* It took up to a millisecond more than is known: never told as quicker than it was. */
+static void
+observe_ms(enum metric_histogram histogram, int64_t ms)
+{
+	assert(histograms[histogram].bounds == TIMES);
+	if (ms < 0)
+		ms = 0;
+	if (ms > MS_MAX)
+		ms = MS_MAX;
+	observe(histogram, ms * 1000 + HALF_MS_US, (ms + 1) * 1000);
+}
+
 /* In which histogram the time belongs in which this decision was told. */
 static enum metric_histogram
 begin_histogram(const char *decision)
@@ -240,9 +266,9 @@ metrics_word(const char *ns, const char *tool, const char *word, int64_t ms)
 		return;
 	tool_counted(ns, tool)->n[i]++;
 	if (words[i].family == METRIC_BEGINS)
-		metrics_observe_ms(begin_histogram(word), ms);
+		observe_ms(begin_histogram(word), ms);
 	else if (words[i].family == METRIC_PROBES)
-		metrics_observe_ms(METRIC_HISTOGRAM_PROBE_TIME, ms);
+		observe_ms(METRIC_HISTOGRAM_PROBE_TIME, ms);
 }
 
 uint64_t
@@ -273,42 +299,10 @@ metrics_add(enum metric_count count, uint64_t n)
 	counted[count] += n;
 }
 
-uint64_t
-metrics_counted(enum metric_count count)
-{
-	return counted[count];
-}
-
-/* `most`: what the value may have been before it was rounded. */
-static void
-observe(enum metric_histogram histogram, int64_t value, int64_t most)
-{
-	const struct bound *bounds = bounds_of[histograms[histogram].bounds];
-	struct histogram *h = &observed[histogram];
-	int i = 0;
-
-	while (i < BOUNDS_MAX && bounds[i].le && most > bounds[i].value)
-		i++;
-	h->n[i]++;
-	h->sum += value;
-}
-
 void
 metrics_observe(enum metric_histogram histogram, int64_t value)
 {
 	observe(histogram, value, value);
-}
-
-/* It took up to a millisecond more than is known: never told as quicker than it was. */
-void
-metrics_observe_ms(enum metric_histogram histogram, int64_t ms)
-{
-	assert(histograms[histogram].bounds == TIMES);
-	if (ms < 0)
-		ms = 0;
-	if (ms > MS_MAX)
-		ms = MS_MAX;
-	observe(histogram, ms * 1000 + HALF_MS_US, (ms + 1) * 1000);
 }
 
 /* ---- the text ---- */

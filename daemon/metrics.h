@@ -64,11 +64,8 @@ void metrics_each_decision(
     void (*cb)(void *arg, const char *ns, const char *tool, const char *decision, uint64_t n),
     void *arg);
 void metrics_add(enum metric_count count, uint64_t n);
-uint64_t metrics_counted(enum metric_count count);
 /* In microseconds, or in pieces. */
 void metrics_observe(enum metric_histogram histogram, int64_t value);
-/* Of a time of which only the whole milliseconds are known. */
-void metrics_observe_ms(enum metric_histogram histogram, int64_t ms);
 
 /*
  * The page, in Prometheus's text format 0.0.4. `ask` is called for each family that has no counts

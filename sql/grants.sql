@@ -1,16 +1,15 @@
 -- Who may do what in SQL. Run after every install and upgrade; idempotent. The daemon's role can call functions and nothing
--- else; the report role can read views and nothing else.
+-- else; the report role can read views and counts, and call the reports, and nothing else.
 revoke all on schema effect from public;
 revoke all on all tables in schema effect from public, effect_daemon, effect_report;
 revoke all on all functions in schema effect from public, effect_daemon, effect_report;
 grant usage on schema effect to effect_daemon, effect_report;
 grant execute on function
   effect.begin, effect.begin_guarded, effect.complete, effect.release, effect.unknown, effect.extend, effect.resolve,
-  effect.scan, effect.incident,
-  effect.get, effect.list, effect.incidents, effect.peek, effect.policy_of, effect.sweep, effect.probe_now,
-  effect.probe_look, effect.would, effect.verdict, effect.notified, effect.retain, effect.forget_events, effect.open_counts, effect.stat_add,
-  effect.stat_roll, effect.daemon_policies, effect.daemons, effect.fleet, effect.policies_differ, effect.counts_missing, effect.report,
-  effect.execute_failed, effect.register_tools, effect.check_invariants, effect.now
+  effect.get, effect.list, effect.incidents, effect.scan, effect.incident, effect.peek, effect.policy_of, effect.sweep,
+  effect.probe_now, effect.probe_look, effect.would, effect.verdict, effect.notified, effect.retain, effect.forget_events,
+  effect.open_counts, effect.stat_add, effect.stat_roll, effect.daemon_policies, effect.fleet, effect.policies_differ,
+  effect.report, effect.execute_failed, effect.register_tools, effect.check_invariants, effect.now
   to effect_daemon;
 -- Everybody may ask from a session of his own; these look into effect.access before all else, or take only what this very
 -- transaction claimed.

@@ -1,4 +1,4 @@
--- The daemon's role may call functions and nothing else; the report role may read views and nothing else.
+-- The daemon's role may call functions and nothing else; the report role may read views and counts, and call the reports.
 select no_plan();
 create function pg_temp.told(p_role text, p_sql text) returns text language plpgsql as $$
 declare
@@ -55,6 +55,10 @@ select is(pg_temp.told('effect_report', call), 'fine', 'the report role may call
 select is(pg_temp.told('effect_daemon', call), '42501', 'the daemon may not call ' || name) from reports order by name;
 select is(pg_temp.told(r, $$ select effect.report(null, 'summary', null, null, null, null, 10, null, 3) $$), 'fine', 'effect.report is for ' || r)
 from unnest('{effect_daemon,effect_report}'::text[]) r;
+
+select is(pg_temp.told(r.name, c.call), r.state, format('what only people look at, %s as %s', c.call, r.name))
+from (values ('effect_daemon', '42501'), ('effect_report', 'fine')) r (name, state),
+  (values ('select * from effect.daemons(null)'), ('select * from effect.counts_missing(now(), now())')) c (call);
 
 -- no table, in any way
 select is(pg_temp.told('effect_daemon', format(verb, c.oid::regclass)), '42501',
