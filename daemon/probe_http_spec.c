@@ -129,7 +129,7 @@ read_statuses(struct parse *p, const char *pointer, struct probe_http_rule *rule
 		return probe_fault(&p->fault, pointer,
 		    "'status' must be one number, or 1 to %d of them", PROBE_HTTP_STATUSES_MAX);
 	for (; item; item = cJSON_IsArray(v) ? item->next : NULL) {
-		if (!cJSON_IsNumber(item) || item->valuedouble != floor(item->valuedouble) ||
+		if (!cJSON_IsNumber(item) || item->valuedouble != item->valueint ||
 		    item->valuedouble < 200 || item->valuedouble > 599)
 			return probe_fault(
 			    &p->fault, pointer, "'status' must be a number from 200 to 599");
