@@ -165,5 +165,6 @@ select is(current_setting('synchronous_commit'), 'on', 'the commit is durable, w
 rollback;
 select is(current_setting('synchronous_commit'), 'off', 'of this transaction only');
 select is_empty('select * from effect.check_invariants()', 'the books are right');
-select is((select count(*) from pg_locks where locktype = 'advisory'), 0::bigint, 'no lock is left');
+select is((select count(*) from pg_locks l join pg_database d on d.oid = l.database
+  where l.locktype = 'advisory' and d.datname = current_database()), 0::bigint, 'no lock is left');
 select * from finish();

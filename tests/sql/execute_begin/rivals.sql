@@ -54,7 +54,8 @@ begin
   return 815;
 end $$;
 select effect.held_here(gen_random_uuid()) \g /dev/null
-select is_empty($$ select from pg_locks where locktype = 'advisory' and objid = 815 $$, 'a look that is cancelled in its midst leaves no lock of the session');
+select is_empty($$ select from pg_locks l join pg_database d on d.oid = l.database
+  where l.locktype = 'advisory' and l.objid = 815 and d.datname = current_database() $$, 'a look that is cancelled in its midst leaves no lock of the session');
 create or replace function effect.lock_of_here(p_id uuid) returns bigint language sql immutable parallel safe as $$ select pg_catalog.uuid_hash_extended(p_id, 5) $$;
 -- a turn's budget is judged by one at a time
 select dblink_exec('other', 'begin') \gset

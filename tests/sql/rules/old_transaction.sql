@@ -1,6 +1,7 @@
 -- One old transaction, held open for 2,000 pairs of begin and complete (20,000 with EFFECTD_TORTURE), so that no dead row
 -- can be removed: a begin and a complete touch no more pages at the end than at the start, nor does a replay (case 98).
 -- Counted in pages, as the server tells them for the call with all that it calls; time is left to no test.
+-- plays alone
 \set pairs 2000
 \getenv torture EFFECTD_TORTURE
 \if :{?torture}
