@@ -284,7 +284,8 @@ def register(cluster):
                 cluster.rows("select instance, state, policies from effect.daemons(null) where state = 'up'")}
     first = Daemon(cluster, config=QUIET, tools=TOOLS)
     second = Daemon(cluster, config=QUIET, tools=TOOLS[:1])
-    wait_until(lambda: sorted(len(tools) for _, tools in told().values()) == [2, 5], 20, 'each tells its policies')
+    # one whose end the ledger did not take counts as up until it has been silent for 30 s
+    wait_until(lambda: sorted(len(tools) for _, tools in told().values()) == [2, 5], 90, 'each tells its policies')
     ok(True, 'two daemons with policies of their own')
     second.set_tools(TOOLS)
     second.hup()
