@@ -25,7 +25,7 @@ begin
       left join lateral (
         select min(s.started_at) as started_at from effect.daemon s
         where s.instance = d.instance and (s.started_at, s.boot) > (d.started_at, d.boot)) n on true
-    where d.ended_at is null and (n.started_at is not null or d.seen_at < v_now - interval '30 seconds')
+    where d.ended_at is null and (n.started_at is not null or effect.is_silent(d.seen_at, v_now))
     union all
     select d.instance, d.boot, d.host, 'dropped', d.started_at, d.dropped_at, d.dropped
     from effect.daemon d

@@ -13,7 +13,7 @@ as $$
 begin
   return query
   select d.instance, d.boot, d.host, d.version,
-    case when d.ended_at is not null then 'ended' when d.seen_at < effect.now() - interval '30 seconds' then 'silent'
+    case when d.ended_at is not null then 'ended' when effect.is_silent(d.seen_at, effect.now()) then 'silent'
       else 'up' end,
     d.started_at, d.seen_at, d.ended_at, d.flush_no, d.dropped,
     coalesce((
@@ -21,7 +21,7 @@ begin
         order by t.namespace, t.name)
       from effect.tool t
       where t.version = any (d.policies) and effect.in_scope(t.namespace, p_scope)), '[]')::text
-  from (select distinct on (e.instance) e.* from effect.daemon e order by e.instance, e.started_at desc, e.boot desc) d
+  from effect.newest_starts() d
   order by d.seen_at desc, d.boot;
 end
 $$;

@@ -11,8 +11,8 @@ declare
   v_now timestamptz := effect.now();
 begin
   return query
-  select d.instance, d.host, d.version, d.seen_at < v_now - interval '30 seconds', d.started_at, d.seen_at
-  from (select distinct on (e.instance) e.* from effect.daemon e order by e.instance, e.started_at desc, e.boot desc) d
+  select d.instance, d.host, d.version, effect.is_silent(d.seen_at, v_now), d.started_at, d.seen_at
+  from effect.newest_starts() d
   where d.ended_at is null and d.seen_at > v_now - interval '1 day'
   order by d.seen_at desc, d.boot
   limit 64;

@@ -11,8 +11,8 @@ begin
   return query
   with up as (
     select d.*
-    from (select distinct on (e.instance) e.* from effect.daemon e order by e.instance, e.started_at desc, e.boot desc) d
-    where d.ended_at is null and d.seen_at > effect.now() - interval '30 seconds'
+    from effect.newest_starts() d
+    where d.ended_at is null and not effect.is_silent(d.seen_at, effect.now())
   ), has as (
     select u.boot, t.namespace, t.name, t.version
     from up u cross join lateral unnest(u.policies) p(version) join effect.tool t on t.version = p.version
