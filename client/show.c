@@ -43,18 +43,6 @@ harmful(uint32_t c, bool as_utf8)
 }
 
 static void
-escape_json(struct buf *out, uint32_t c)
-{
-	if (c < 0x10000) {
-		buf_printf(out, "\\u%04x", (unsigned)c);
-	} else {
-		c -= 0x10000;
-		buf_printf(out, "\\u%04x\\u%04x", (unsigned)(0xd800 + (c >> 10)),
-		    (unsigned)(0xdc00 + (c & 0x3ff)));
-	}
-}
-
-static void
 escape_text(struct buf *out, uint32_t c)
 {
 	static const char letters[] = "\a\b\t\n\v\f\r";
@@ -159,7 +147,7 @@ show_json(struct buf *out, const char *raw, size_t len)
 		} else if (c == '\n' || c == '\r' || c == '\t') {
 			buf_add_char(out, ' '); /* raw ones only stand between tokens */
 		} else if (harmful(c, utf8)) {
-			escape_json(out, c);
+			buf_json_escape(out, c);
 		} else {
 			buf_add(out, p, n);
 		}

@@ -171,6 +171,18 @@ add_escape(struct buf *b, unsigned char c)
 }
 
 void
+buf_json_escape(struct buf *b, uint32_t c)
+{
+	if (c < 0x10000) {
+		buf_printf(b, "\\u%04x", (unsigned)c);
+	} else {
+		c -= 0x10000;
+		buf_printf(b, "\\u%04x\\u%04x", (unsigned)(0xd800 + (c >> 10)),
+		    (unsigned)(0xdc00 + (c & 0x3ff)));
+	}
+}
+
+void
 buf_json_string(struct buf *b, const char *text, size_t len)
 {
 	const char *p = text, *end = text + len;

@@ -28,6 +28,8 @@ const char *buf_str(struct buf *b); /* adds a NUL behind len; valid until the ne
 
 /* One JSON string, quoted and escaped; `text` is valid UTF-8 of `len` bytes. */
 void buf_json_string(struct buf *b, const char *text, size_t len);
+/* The character `c` as a \u escape of JSON, a surrogate pair where it needs one. */
+void buf_json_escape(struct buf *b, uint32_t c);
 /* `,"name":` or `"name":` (no comma after an opening brace); name needs no escaping. */
 void buf_json_member(struct buf *b, const char *name);
 void buf_json_member_str(struct buf *b, const char *name, const char *text);

@@ -130,12 +130,8 @@ add_quoted(const char *value, size_t len)
 			buf_printf(&line, "\\%c", (char)c);
 		} else if (!utf8_misleads(c)) {
 			buf_add(&line, value, n);
-		} else if (c < 0x10000) {
-			buf_printf(&line, "\\u%04x", (unsigned)c);
 		} else {
-			c -= 0x10000;
-			buf_printf(&line, "\\u%04x\\u%04x", (unsigned)(0xd800 + (c >> 10)),
-			    (unsigned)(0xdc00 + (c & 0x3ff)));
+			buf_json_escape(&line, c);
 		}
 	}
 	buf_add_char(&line, '"');
