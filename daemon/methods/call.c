@@ -249,6 +249,16 @@ call_refuse_params(struct request *r, const struct param_fault *fault)
 }
 
 bool
+call_refuse_member(struct request *r, const char *pointer, const char *why)
+{
+	struct param_fault fault;
+
+	params_fault(&fault, pointer, why);
+	call_refuse_params(r, &fault);
+	return false;
+}
+
+bool
 call_params(struct request *r, const struct param *table, size_t n, void *ret)
 {
 	struct param_fault fault;

@@ -85,6 +85,9 @@ void call_line(const struct request *r, struct buf *line);
 void call_send(struct request *r, struct buf *line);
 void call_refuse(struct request *r, int err, const struct rpc_error_data *data);
 void call_refuse_params(struct request *r, const struct param_fault *fault);
+/* The same for one member, by a rule that the table cannot say. Returns false, as what judges does.
+ */
+bool call_refuse_member(struct request *r, const char *pointer, const char *why);
 /* params_read() of the request's params. False: they were refused. In every case params_clear()
  * frees. */
 bool call_params(struct request *r, const struct param *table, size_t n, void *ret) must_check;

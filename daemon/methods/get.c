@@ -90,13 +90,11 @@ find_effect(struct request *r, const struct get_params *p, struct uuid *ret)
 		*ret = p->effect.value;
 		return true;
 	}
-	if (p->effect.set || !p->who.tool) {
-		params_fault(&fault, p->effect.set ? second : "/effect",
-		    p->effect.set ? "must not stand beside 'effect'"
-				  : "is required, or 'tool' with a key or what it is derived from");
-		call_refuse_params(r, &fault);
-		return false;
-	}
+	if (p->effect.set)
+		return call_refuse_member(r, second, "must not stand beside 'effect'");
+	if (!p->who.tool)
+		return call_refuse_member(
+		    r, "/effect", "is required, or 'tool' with a key or what it is derived from");
 	ns = call_namespace(r, p->who.ns);
 	if (!ns)
 		return false;

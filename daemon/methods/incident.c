@@ -107,7 +107,6 @@ static bool
 params_agree(struct request *r, const struct incident_params *p)
 {
 	const char *pointer = NULL, *why = "must not stand beside 'effect'";
-	struct param_fault fault;
 
 	if (p->effect.set) {
 		pointer = p->tool  ? "/tool"
@@ -121,11 +120,7 @@ params_agree(struct request *r, const struct incident_params *p)
 		pointer = p->tool ? "/reference" : "/tool";
 		why = p->tool ? "is required with 'tool'" : "is required with 'reference'";
 	}
-	if (!pointer)
-		return true;
-	params_fault(&fault, pointer, why);
-	call_refuse_params(r, &fault);
-	return false;
+	return !pointer || call_refuse_member(r, pointer, why);
 }
 
 void

@@ -219,7 +219,6 @@ static bool
 params_agree(struct request *r, const struct list_params *p, struct list_cursor *ret_before)
 {
 	const char *pointer = NULL, *why = "must not stand beside 'incidents'";
-	struct param_fault fault;
 
 	if (p->incidents && p->state)
 		pointer = "/state";
@@ -234,11 +233,7 @@ params_agree(struct request *r, const struct list_params *p, struct list_cursor 
 		pointer = "/cursor";
 		why = "is none that a list has told";
 	}
-	if (!pointer)
-		return true;
-	params_fault(&fault, pointer, why);
-	call_refuse_params(r, &fault);
-	return false;
+	return !pointer || call_refuse_member(r, pointer, why);
 }
 
 void

@@ -54,10 +54,9 @@ static void
 report_row(struct call *c, const struct batch_row *row)
 {
 	struct report *s = (struct report *)c;
-	struct param_fault fault;
 	struct request *r = c->r;
 	struct buf line = {0};
-	const char *body;
+	const char *pointer, *body;
 	size_t len;
 
 	if (call_answer_is(row, "ok")) {
@@ -70,11 +69,12 @@ report_row(struct call *c, const struct batch_row *row)
 		}
 		call_end(c);
 	} else if (call_answer_is(row, "window")) {
-		params_fault(&fault, s->p.from.set ? "/from" : "/to",
-		    "must leave a window that ends after it begins, and is of at most 800 days");
+		pointer = s->p.from.set ? "/from" : "/to"; /* the call ends before its request */
 		call_end(c);
 		if (r)
-			call_refuse_params(r, &fault);
+			call_refuse_member(r, pointer,
+			    "must leave a window that ends after it begins, and is of at most 800 "
+			    "days");
 	} else {
 		call_strange_row(c, row);
 	}
@@ -103,7 +103,6 @@ static bool
 params_agree(struct request *r, const struct report_params *p)
 {
 	const char *pointer = NULL, *why = NULL;
-	struct param_fault fault;
 
 	if (p->within_ms.set && strcmp(p->name, "duplicates") != 0) {
 		pointer = "/within_ms";
@@ -115,11 +114,7 @@ params_agree(struct request *r, const struct report_params *p)
 		pointer = "/from";
 		why = "must be before 'to'";
 	}
-	if (!pointer)
-		return true;
-	params_fault(&fault, pointer, why);
-	call_refuse_params(r, &fault);
-	return false;
+	return !pointer || call_refuse_member(r, pointer, why);
 }
 
 /* Takes the contents of `p`, and `scope`. */
