@@ -94,7 +94,7 @@ static struct buf arrays[FLUSH_P_N];
 static struct batch_item item;
 static struct loop_timer *timer;
 static int64_t flush_no; /* of the one that is frozen, or was last */
-static int64_t acknowledged_us, started_us, started_ms;
+static int64_t acknowledged_us, started_us;
 static bool sent;   /* the item is with the batch */
 static bool waits;  /* frozen, to be sent again by the timer */
 static bool ending; /* flush_end() was called */
@@ -154,7 +154,7 @@ flush_freeze(void)
 	flush_no++;
 	v[FLUSH_P_BOOT] = pg_uuid(instance_boot());
 	v[FLUSH_P_INSTANCE] = pg_uuid(instance_id());
-	v[FLUSH_P_UP_MS] = pg_int8(loop_now_ms() - started_ms);
+	v[FLUSH_P_UP_MS] = pg_int8(instance_up_ms());
 	v[FLUSH_P_HOST] = pg_text(instance_host());
 	v[FLUSH_P_VERSION] = pg_text(PACKAGE_VERSION);
 	v[FLUSH_P_NO] = pg_int8(flush_no);
@@ -249,7 +249,6 @@ void
 flush_start(void)
 {
 	started_us = loop_unix_us();
-	started_ms = loop_now_ms();
 	timer = loop_timer_new(flush_timer_cb, NULL);
 	/* the first one says that this boot is there; daemons that were started together need not
 	 * speak together */

@@ -10,6 +10,7 @@
 
 #include "alloc.h"
 #include "file.h"
+#include "loop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,7 @@
 #define BOOTS_MAX (((uint64_t)1 << 48) - 1)
 
 static struct uuid instance, boot;
+static int64_t started_ms; /* 0: not yet */
 
 const struct uuid *
 instance_id(void)
@@ -47,6 +49,12 @@ instance_host(void)
 	if (!name[0] && gethostname(name, sizeof name - 1) < 0)
 		snprintf(name, sizeof name, "unknown");
 	return name;
+}
+
+int64_t
+instance_up_ms(void)
+{
+	return started_ms ? loop_now_ms() - started_ms : 0;
 }
 
 static bool
@@ -183,5 +191,7 @@ instance_load(const char *state_dir, char **ret_error)
 	path = xasprintf("%s/boots", state_dir);
 	err = load_boots(path, ret_error);
 	free(path);
+	if (!err)
+		started_ms = loop_now_ms();
 	return err;
 }

@@ -22,5 +22,7 @@ const struct uuid *instance_id(void);
 const struct uuid *instance_boot(void);
 /* This host's name, as it is told to people; never NULL. */
 const char *instance_host(void);
+/* How long ago instance_load() was: since when this boot is. 0 before it. */
+int64_t instance_up_ms(void);
 
 #endif

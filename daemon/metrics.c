@@ -7,6 +7,7 @@
 #include "metrics.h"
 
 #include "alloc.h"
+#include "hash.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -101,21 +102,10 @@ static struct histogram observed[METRIC_HISTOGRAM_N];
 
 /* ---- tools ---- */
 
-/* FNV-1a over both names and the NUL between them. */
 static struct metrics_tool **
 tool_bucket(const char *ns, const char *tool)
 {
-	const char *const names[] = {ns, tool};
-	uint32_t hash = 2166136261U;
-
-	for (int i = 0; i < 2; i++) {
-		const unsigned char *p = (const unsigned char *)names[i];
-
-		do
-			hash = (hash ^ *p) * 16777619U;
-		while (*p++);
-	}
-	return &buckets[hash % BUCKETS];
+	return &buckets[hash_text(hash_text(HASH_SEED, ns), tool) % BUCKETS];
 }
 
 static struct metrics_tool *

@@ -10,7 +10,6 @@
 #include "batch.h"
 #include "buf.h"
 #include "instance.h"
-#include "loop.h"
 #include "methods/ledger.h"
 #include "pgpool.h"
 
@@ -52,7 +51,6 @@ static const struct batch_statement in_force_statement = {
 
 static struct slot slots[SLOTS];
 static struct buf versions; /* int64_t each, of the policies that this walk has told */
-static int64_t started_ms;
 static unsigned n_used, walk; /* a walk that was begun again has a new number */
 static const struct config *config;
 static const struct access *access_in_force;
@@ -133,7 +131,7 @@ tell_in_force(void)
 	    version_at, versions.data);
 	v[IN_FORCE_P_BOOT] = pg_uuid(instance_boot());
 	v[IN_FORCE_P_INSTANCE] = pg_uuid(instance_id());
-	v[IN_FORCE_P_UP_MS] = pg_int8(loop_now_ms() - started_ms);
+	v[IN_FORCE_P_UP_MS] = pg_int8(instance_up_ms());
 	v[IN_FORCE_P_HOST] = pg_text(instance_host());
 	v[IN_FORCE_P_VERSION] = pg_text(PACKAGE_VERSION);
 	v[IN_FORCE_P_POLICIES] = pg_textn(s->in_force.data, s->in_force.len);
@@ -199,8 +197,6 @@ void
 policies_use(
     const struct config *new_config, const struct access *new_access, struct tool_set *new_tools)
 {
-	if (!started_ms)
-		started_ms = loop_now_ms();
 	config = new_config;
 	access_in_force = new_access;
 	tools = new_tools;

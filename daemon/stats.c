@@ -6,6 +6,7 @@
 #include "stats.h"
 
 #include "alloc.h"
+#include "hash.h"
 #include "log.h"
 #include "metrics.h"
 
@@ -20,7 +21,6 @@
 #define DECISION_BYTES 32
 #define NAME_SLOTS (STATS_NAMES_MAX * 2)
 #define DAY_US (INT64_C(86400) * 1000000)
-#define HASH_SEED UINT32_C(2166136261)
 
 static LIST_HEAD(, stats_entry) buckets[BUCKETS]; /* by name; of one name the newest minute first */
 static TAILQ_HEAD(, stats_entry) entries = TAILQ_HEAD_INITIALIZER(entries); /* oldest first */
@@ -32,22 +32,10 @@ static struct stats_name {
 static unsigned n_names;
 static int64_t names_day;
 
-/* FNV-1a, the NUL included as a separator. */
-static uint32_t
-stats_hash(uint32_t hash, const char *text)
-{
-	const unsigned char *p = (const unsigned char *)text;
-
-	do {
-		hash = (hash ^ *p) * 16777619U;
-	} while (*p++);
-	return hash;
-}
-
 static uint32_t
 stats_bucket(const char *ns, const char *tool, const char *decision)
 {
-	return stats_hash(stats_hash(stats_hash(HASH_SEED, ns), tool), decision) % BUCKETS;
+	return hash_text(hash_text(hash_text(HASH_SEED, ns), tool), decision) % BUCKETS;
 }
 
 static int64_t
@@ -104,7 +92,7 @@ stats_forget_names(void)
 static bool
 stats_admits(int64_t minute_us, const char *ns, const char *tool)
 {
-	uint32_t at = stats_hash(stats_hash(HASH_SEED, ns), tool) % NAME_SLOTS;
+	uint32_t at = hash_text(hash_text(HASH_SEED, ns), tool) % NAME_SLOTS;
 
 	if (minute_us / DAY_US != names_day) {
 		stats_forget_names();
