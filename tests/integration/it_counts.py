@@ -282,10 +282,9 @@ def register(cluster):
     def told():
         return {row['instance']: (row['state'], {p['tool'] for p in json.loads(row['policies'])}) for row in
                 cluster.rows("select instance, state, policies from effect.daemons(null) where state = 'up'")}
-    first = Daemon(cluster, config=QUIET, tools=TOOLS)
-    second = Daemon(cluster, config=QUIET, tools=TOOLS[:1])
-    # one whose end the ledger did not take counts as up until it has been silent for 30 s
-    wait_until(lambda: sorted(len(tools) for _, tools in told().values()) == [2, 5], 90, 'each tells its policies')
+    first = Daemon(cluster, config=QUIET, tools=TOOLS).ready()
+    second = Daemon(cluster, config=QUIET, tools=TOOLS[:1]).ready()
+    wait_until(lambda: sorted(len(tools) for _, tools in told().values()) == [2, 5], 20, 'each tells its policies')
     ok(True, 'two daemons with policies of their own')
     second.set_tools(TOOLS)
     second.hup()
@@ -354,8 +353,8 @@ with Cluster() as the_cluster:
     names(the_cluster, the_book)
     busy(the_cluster, the_book)
     refused(the_cluster)
-    register(the_cluster)
 with Cluster() as the_cluster:
+    register(the_cluster)  # here, as daemons whose end the ledger did not see count as up until they have been silent for 30 s
     background(the_cluster)
     sweeps_at_the_end(the_cluster)
 done()
