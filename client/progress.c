@@ -72,6 +72,15 @@ add_numbers(struct buf *out, const struct progress *p, double share, uint64_t n_
 	}
 }
 
+/* How much of the line what was drawn last may take. In a window that got narrower that is all of
+ * it, the last column included, in which nothing is drawn otherwise: a terminal may go on to the
+ * next line from there, but not at a return to the beginning. */
+static int
+n_stale(const struct progress *p, int columns)
+{
+	return p->n_shown > columns ? columns + 1 : p->n_shown;
+}
+
 static void
 draw(struct progress *p, double share, uint64_t n_rows, int64_t ms)
 {
@@ -89,9 +98,8 @@ draw(struct progress *p, double share, uint64_t n_rows, int64_t ms)
 	add_numbers(&line, p, share, n_rows, ms);
 	if ((int)line.len > columns)
 		line.len = columns > 0 ? (size_t)columns : 0;
-	/* what is left of a longer one is blanked, as far as the terminal still is that wide */
 	fprintf(stderr, "\r%.*s", (int)line.len, line.data);
-	for (int i = (int)line.len; i < p->n_shown && i < columns; i++)
+	for (int i = (int)line.len; i < n_stale(p, columns); i++)
 		fputc(' ', stderr);
 	fflush(stderr);
 	p->n_shown = (int)line.len;
@@ -127,6 +135,6 @@ progress_clear(struct progress *p)
 	int columns = terminal_columns() - 1;
 
 	if (p->n_shown > 0)
-		fprintf(stderr, "\r%*s\r", p->n_shown < columns ? p->n_shown : columns, "");
+		fprintf(stderr, "\r%*s\r", n_stale(p, columns), "");
 	p->n_shown = 0;
 }
