@@ -52,6 +52,14 @@ ask_true(const struct ask_answer *answer, uint32_t object, const char *name)
 	return node && answer->doc.nodes[node].type == JSON_TRUE;
 }
 
+uint32_t
+ask_first(const struct ask_answer *answer, uint32_t object, const char *name)
+{
+	uint32_t list = json_member(&answer->doc, object, name);
+
+	return list && answer->doc.nodes[list].n_children ? list + 1 : 0;
+}
+
 const char *
 ask_raw(const struct ask_answer *answer, uint32_t node, size_t *ret_len)
 {

@@ -70,6 +70,8 @@ void ask_early(const struct ctl *ctl, const struct ask *what, struct ask_early *
 char *ask_text(const struct ask_answer *answer, uint32_t object, const char *name);
 bool ask_int(const struct ask_answer *answer, uint32_t object, const char *name, int64_t *ret);
 bool ask_true(const struct ask_answer *answer, uint32_t object, const char *name);
+/* The first element of a list, or member of an object; nodes[].next leads on. 0: none. */
+uint32_t ask_first(const struct ask_answer *answer, uint32_t object, const char *name);
 /* The raw bytes of a node. */
 const char *ask_raw(const struct ask_answer *answer, uint32_t node, size_t *ret_len);
 

@@ -84,13 +84,11 @@ is_probed(const struct ctl *ctl, const struct ask_answer *answer, int64_t deadli
 	     *state = ask_text(answer, answer->result, "state"), *tool_ns, *tool_name;
 	struct ask_answer tools = {0};
 	bool probed = false;
-	uint32_t list, tool = 0;
+	uint32_t tool = 0;
 
 	if (ns && name && state && (!strcmp(state, "unknown") || !strcmp(state, "escalated")) &&
-	    !ask(ctl, &what, &tools, NULL, &why) && !tools.error) {
-		list = json_member(&tools.doc, tools.result, "tools");
-		tool = list && tools.doc.nodes[list].n_children ? list + 1 : 0;
-	}
+	    !ask(ctl, &what, &tools, NULL, &why) && !tools.error)
+		tool = ask_first(&tools, tools.result, "tools");
 	for (; tool && !probed; tool = tools.doc.nodes[tool].next) {
 		tool_ns = ask_text(&tools, tool, "namespace");
 		tool_name = ask_text(&tools, tool, "name");

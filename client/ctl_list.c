@@ -88,8 +88,7 @@ add_row(struct listing *l, const struct ask_answer *page, uint32_t element)
 static void
 add_page(struct listing *l, const struct ask_answer *page)
 {
-	uint32_t list = json_member(&page->doc, page->result, l->view->name);
-	uint32_t element = list && page->doc.nodes[list].n_children ? list + 1 : 0;
+	uint32_t element = ask_first(page, page->result, l->view->name);
 	const char *raw;
 	size_t len;
 

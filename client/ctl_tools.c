@@ -40,8 +40,7 @@ show_finding(
 static void
 list_findings(struct buf *out, const struct ask_answer *a, uint32_t tool, const char *name)
 {
-	uint32_t list = json_member(&a->doc, tool, "findings");
-	uint32_t node = list && a->doc.nodes[list].n_children ? list + 1 : 0;
+	uint32_t node = ask_first(a, tool, "findings");
 	char *pointer, *text, *code, *level;
 	struct buf line = {0};
 
@@ -99,8 +98,7 @@ list_tools(const struct ask_answer *a)
 	static const char *const names[] = {
 	    "namespace", "name", "class", "key", "lease", "on_unknown"};
 	struct table *table = table_new(columns, sizeof columns / sizeof *columns);
-	uint32_t list = json_member(&a->doc, a->result, "tools");
-	uint32_t tool = list && a->doc.nodes[list].n_children ? list + 1 : 0;
+	uint32_t tool = ask_first(a, a->result, "tools");
 	struct buf findings = {0};
 	uint32_t state;
 	char *text, *circuit;
@@ -133,8 +131,7 @@ list_tools(const struct ask_answer *a)
 static void
 list_names(const struct ask_answer *a)
 {
-	uint32_t list = json_member(&a->doc, a->result, "tools");
-	uint32_t tool = list && a->doc.nodes[list].n_children ? list + 1 : 0;
+	uint32_t tool = ask_first(a, a->result, "tools");
 	struct buf out = {0};
 	char *name;
 

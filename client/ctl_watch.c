@@ -67,12 +67,11 @@ add_list(struct watch *w, const char *title, const char *params, const char *lis
 {
 	const char *const names[] = {at, "tool", "key", word};
 	struct ask_answer a = {0};
-	uint32_t list, node;
+	uint32_t node;
 	char *why = NULL, *text;
 
 	if (ask_for(w, "list", params, &a, &why)) {
-		list = json_member(&a.doc, a.result, list_name);
-		node = list && a.doc.nodes[list].n_children ? list + 1 : 0;
+		node = ask_first(&a, a.result, list_name);
 		if (node)
 			buf_printf(&w->attention, "\n%s\n", title);
 		for (; node; node = a.doc.nodes[node].next) {

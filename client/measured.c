@@ -100,9 +100,9 @@ count(const struct ask_answer *a, uint32_t object, const char *name)
 }
 
 static void
-take_tools(struct measured *m, const struct ask_answer *a, uint32_t list)
+take_tools(struct measured *m, const struct ask_answer *a)
 {
-	uint32_t node = a->doc.nodes[list].n_children ? list + 1 : 0, probes, state;
+	uint32_t node = ask_first(a, a->result, "tools"), probes, state;
 	struct measured_tool *t;
 	char *ns, *tool;
 
@@ -125,9 +125,9 @@ take_tools(struct measured *m, const struct ask_answer *a, uint32_t list)
 }
 
 static void
-take_differ(struct measured *m, const struct ask_answer *a, uint32_t list)
+take_differ(struct measured *m, const struct ask_answer *a)
 {
-	uint32_t node = a->doc.nodes[list].n_children ? list + 1 : 0, daemons, daemon;
+	uint32_t node = ask_first(a, a->result, "differ"), daemon;
 	struct buf text = {0};
 	struct measured_tool *t;
 	char *ns, *tool, *host, *policy;
@@ -135,8 +135,7 @@ take_differ(struct measured *m, const struct ask_answer *a, uint32_t list)
 	for (; node; node = a->doc.nodes[node].next) {
 		ns = ask_text(a, node, "namespace");
 		tool = ask_text(a, node, "tool");
-		daemons = json_member(&a->doc, node, "daemons");
-		daemon = daemons && a->doc.nodes[daemons].n_children ? daemons + 1 : 0;
+		daemon = ask_first(a, node, "daemons");
 		buf_clear(&text);
 		for (; daemon; daemon = a->doc.nodes[daemon].next) {
 			host = ask_text(a, daemon, "host");
@@ -174,11 +173,11 @@ take_answer(struct measured *m, struct ask_answer *a, const char **ret_why)
 		return ok;
 	}
 	if (tools && a->doc.nodes[tools].type == JSON_ARRAY) {
-		take_tools(m, a, tools);
+		take_tools(m, a);
 		ok = true;
 	} else if (json_member(&a->doc, a->result, "database")) {
 		if (differ && a->doc.nodes[differ].type == JSON_ARRAY)
-			take_differ(m, a, differ);
+			take_differ(m, a);
 		ok = true;
 	}
 	ask_answer_free(a);

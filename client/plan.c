@@ -78,8 +78,7 @@ static int
 find_policy(const struct ctl *ctl, struct plan *plan, struct policy *policy)
 {
 	const struct ask_answer *a = &policy->answer;
-	uint32_t list = json_member(&a->doc, a->result, "tools");
-	uint32_t node = list && a->doc.nodes[list].n_children ? list + 1 : 0;
+	uint32_t node = ask_first(a, a->result, "tools");
 
 	for (; node; node = a->doc.nodes[node].next) {
 		if (!is_member(a, node, "name", plan->tool) ||
@@ -100,8 +99,7 @@ find_policy(const struct ctl *ctl, struct plan *plan, struct policy *policy)
 static size_t
 read_texts(const struct ask_answer *a, uint32_t object, const char *name, char **ret, size_t n_max)
 {
-	uint32_t list = json_member(&a->doc, object, name);
-	uint32_t node = list && a->doc.nodes[list].n_children ? list + 1 : 0;
+	uint32_t node = ask_first(a, object, name);
 	size_t n = 0;
 
 	for (; node && n < n_max; node = a->doc.nodes[node].next)

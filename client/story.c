@@ -50,20 +50,11 @@ field(struct effect *e, size_t i)
 	return (char **)((char *)e + texts[i].offset);
 }
 
-/* The first event of the array, or 0. */
-static uint32_t
-first_event(const struct ask_answer *answer, uint32_t effect)
-{
-	uint32_t list = json_member(&answer->doc, effect, "events");
-
-	return list && answer->doc.nodes[list].n_children ? list + 1 : 0;
-}
-
 /* What the newest events say of the row as it stands. */
 static void
 read_history(struct effect *e, const struct ask_answer *answer, uint32_t effect)
 {
-	uint32_t node = first_event(answer, effect);
+	uint32_t node = ask_first(answer, effect, "events");
 	char *kind, *outcome, *reason;
 	int64_t attempt;
 	bool incident;
@@ -358,7 +349,7 @@ story_events(const struct ask_answer *answer, uint32_t effect, size_t *ret_n)
 {
 	const struct json_node *nodes = answer->doc.nodes;
 	uint32_t list = json_member(&answer->doc, effect, "events");
-	uint32_t node = first_event(answer, effect);
+	uint32_t node = ask_first(answer, effect, "events");
 	struct story_event *events =
 	    xcalloc((list ? nodes[list].n_children : 0) + 1, sizeof *events);
 	struct story_event claim = {.at = ask_text(answer, effect, "claimed_at"),

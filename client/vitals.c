@@ -206,12 +206,11 @@ vitals_numbers(struct buf *out, const struct ask_answer *info, const char *title
 static void
 add_differ(struct buf *out, const struct ask_answer *info, uint32_t tool)
 {
-	uint32_t list = json_member(&info->doc, tool, "daemons"), node;
+	uint32_t node = ask_first(info, tool, "daemons");
 	bool named = json_member(&info->doc, tool, "tool") != 0;
 
 	add_text(out, info, tool, "differs  ", "namespace", named ? "/" : ": unknown tools");
 	add_text(out, info, tool, "", "tool", "");
-	node = list && info->doc.nodes[list].n_children ? list + 1 : 0;
 	for (size_t n = 0; node; node = info->doc.nodes[node].next, n++) {
 		add_text(out, info, node, n ? ", " : ": ", "host", "");
 		if (json_member(&info->doc, node, "policy"))
@@ -247,11 +246,10 @@ vitals_fleet(struct buf *out, const struct ask_answer *info)
 static void
 add_roles(struct buf *out, const struct ask_answer *info, uint32_t ns)
 {
-	uint32_t roles = json_member(&info->doc, ns, "roles"), role;
+	uint32_t role = ask_first(info, ns, "roles");
 	size_t len;
 	char *text;
 
-	role = roles && info->doc.nodes[roles].n_children ? roles + 1 : 0;
 	for (; role; role = info->doc.nodes[role].next) {
 		if (info->doc.nodes[role].type != JSON_STRING)
 			continue;
@@ -265,7 +263,7 @@ add_roles(struct buf *out, const struct ask_answer *info, uint32_t ns)
 void
 vitals_rights(struct buf *out, const struct ask_answer *info)
 {
-	uint32_t peer = json_member(&info->doc, info->result, "peer"), list, ns;
+	uint32_t peer = json_member(&info->doc, info->result, "peer"), ns;
 
 	if (!peer)
 		return;
@@ -274,12 +272,10 @@ vitals_rights(struct buf *out, const struct ask_answer *info)
 	add_int(out, info, peer, ", gid ", "gid");
 	add_int(out, info, peer, ", pid ", "pid");
 	buf_add_char(out, '\n');
-	list = json_member(&info->doc, peer, "namespaces");
-	if (!list || !info->doc.nodes[list].n_children) {
+	ns = ask_first(info, peer, "namespaces");
+	if (!ns)
 		buf_add_str(out, "rights   none: the config gives you no namespace\n");
-		return;
-	}
-	for (ns = list + 1; ns; ns = info->doc.nodes[ns].next) {
+	for (; ns; ns = info->doc.nodes[ns].next) {
 		add_text(out, info, ns, "rights   ", "name", ":");
 		add_roles(out, info, ns);
 		buf_add_char(out, '\n');
