@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """Who may do what: the kernel's word on the peer decides namespace and role; nobody reaches what is another's, by name or by id.
 Cases 39 and 141."""
-import contextlib
 import grp
 import os
 import pwd
@@ -26,28 +25,6 @@ TOOLS = [{'name': 't', 'escalate_after': '1h'}, {'name': 'only_a', 'namespace': 
 # any two users that are not root, and a group that none of them is in
 ONE, TWO, THREE = pwd.getpwnam('nobody'), pwd.getpwnam('daemon'), pwd.getpwnam('bin')
 GROUP = grp.getgrnam('games')
-
-
-@contextlib.contextmanager
-def peer(daemon, user=None, groups=()):
-    """A connection of that user: the kernel keeps the credentials of the moment of connect()."""
-    if user is None:
-        with daemon.connect() as conn:
-            yield conn
-        return
-    os.setgroups(list(groups))
-    os.setegid(user.pw_gid)
-    os.seteuid(user.pw_uid)
-    try:
-        conn = daemon.connect()
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-        os.setgroups([])
-    try:
-        yield conn
-    finally:
-        conn.close()
 
 
 def told(conn, method, **more):

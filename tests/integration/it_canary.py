@@ -16,7 +16,7 @@ import urllib.parse
 from harness import *
 from harness import PG_CLIENT_BIN
 from prometheus import get, port_of
-from talk import own_ids, state_of
+from talk import QuietServer, own_ids, state_of
 
 CANARY = {}
 SERVER = 'the log of PostgreSQL'
@@ -74,13 +74,6 @@ class Provider(http.server.BaseHTTPRequestHandler):
         self.send_response(500)
         self.send_header('Content-Length', '0')
         self.end_headers()
-
-
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_):
-        pass
 
 
 def files(where):
@@ -306,7 +299,7 @@ finds_them()
 the_where = folder()
 os.chmod(the_where, 0o700)
 files(the_where)
-the_server = Server(('127.0.0.1', 0), Provider)
+the_server = QuietServer(('127.0.0.1', 0), Provider)
 threading.Thread(target=the_server.serve_forever, daemon=True).start()
 the_port = the_server.server_address[1]
 with Cluster({'log_statement': 'all', 'log_min_duration_statement': '0'}) as the_cluster:

@@ -81,20 +81,6 @@ def numbers(cluster):
         shapes(conn)
 
 
-@contextlib.contextmanager
-def peer(daemon, user):
-    os.setgroups([])
-    os.setegid(user.pw_gid)
-    os.seteuid(user.pw_uid)
-    try:
-        conn = daemon.connect()
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-    with conn:
-        yield conn
-
-
 def scopes(cluster):
     cluster.psql("insert into effect.stat select date_trunc('minute', now()), ns, tool, what, 30, '{30}' from"
                  " (values ('a', 'of a'), ('b', 'b''s'), ('c', 'of c')) t(ns, tool), unnest('{run,busy}'::text[]) what")

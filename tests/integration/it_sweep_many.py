@@ -8,7 +8,7 @@ import threading
 import time
 
 from harness import *
-from talk import own_ids
+from talk import QuietServer, own_ids
 
 N = rounds_of(600, 10000)
 CHUNK = 200  # within max_inflight
@@ -41,12 +41,8 @@ class Books(http.server.BaseHTTPRequestHandler):
         self.answer(204)
 
 
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
+class Server(QuietServer):
     request_queue_size = 128
-
-    def handle_error(self, *_):
-        pass
 
 
 def open_up(conn):

@@ -36,13 +36,6 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
 
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_):
-        pass
-
-
 def signature(secret, headers, body):
     key = base64.b64decode(secret.split(b'_', 1)[1])
     text = f'{headers["webhook-id"]}.{headers["webhook-timestamp"]}.'.encode() + body
@@ -74,7 +67,7 @@ def main():
     files = [os.path.join(where, name) for name in ('new', 'old')]
     write(files[0], NEW)
     write(files[1], OLD)
-    server = Server(('127.0.0.1', 0), Receiver)
+    server = QuietServer(('127.0.0.1', 0), Receiver)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     config = ('sweep_interval = "100ms"\nnotify {\n'
               f'  webhook = "http://127.0.0.1:{server.server_address[1]}/hook"\n  webhook_secrets = {{"new", "{files[1]}"}}\n}}\n')

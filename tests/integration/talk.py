@@ -1,12 +1,14 @@
 """What the tests of the wire, of the named cases and of the sweeper share: raw lines, claims, a probe that a test plays."""
+import contextlib
 import datetime
+import http.server
 import json
 import os
 import socket
 
 from harness import folder, wait_until
 
-__all__ = ['Manager', 'Script', 'UUID', 'INSTANT', 'bring', 'claim', 'connected', 'dump', 'event_kinds', 'exchange', 'later', 'ms_of', 'names', 'own_ids', 'pids_of', 'raw_begin',
+__all__ = ['Manager', 'QuietServer', 'Script', 'UUID', 'INSTANT', 'bring', 'claim', 'connected', 'dump', 'event_kinds', 'exchange', 'later', 'ms_of', 'names', 'own_ids', 'peer', 'pids_of', 'raw_begin',
            'state_of', 'wait_state']
 
 UUID = r'^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
@@ -17,6 +19,28 @@ def exchange(conn, text):
     """Sends one line as it stands and returns the bytes of the next line that comes."""
     conn.send_raw((text if isinstance(text, bytes) else text.encode()) + b'\n')
     return conn.recv_line()
+
+
+@contextlib.contextmanager
+def peer(daemon, user=None, groups=()):
+    """A connection of that user: the kernel keeps the credentials of the moment of connect()."""
+    if user is None:
+        with daemon.connect() as conn:
+            yield conn
+        return
+    os.setgroups(list(groups))
+    os.setegid(user.pw_gid)
+    os.seteuid(user.pw_uid)
+    try:
+        conn = daemon.connect()
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups([])
+    try:
+        yield conn
+    finally:
+        conn.close()
 
 
 def names(answer):
@@ -123,6 +147,14 @@ IFS= read -r line
 printf '%s\\n' "$line" >>'{dir}/asked'
 . '{dir}/play'
 '''
+
+
+class QuietServer(http.server.ThreadingHTTPServer):
+    """Says nothing of peers that hang up on it."""
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        pass
 
 
 class Script:
